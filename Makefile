@@ -1,0 +1,71 @@
+# Everything a contributor or a build machine does. `make` lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+# Packages to test, and flags for go test: make test PKG=./store/... TESTFLAGS=-v
+PKG ?= ./...
+TESTFLAGS ?= -timeout 20m
+
+# Modules within this one, without the linters', which holds no package.
+NESTED := $(filter-out tools,$(patsubst %/go.mod,%,$(wildcard tools/*/go.mod examples/*/go.mod)))
+
+# One Temporal server for all test processes, built before their timeouts begin.
+WITH_SERVER := $(if $(wildcard internal/devserver/run),$(GO) run ./internal/devserver/run)
+
+LINTER := bin/golangci-lint
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: test
+test: services checks ## Check the format, vet, check the layers, run all tests
+	@scripts/timed.sh "tests" $(WITH_SERVER) $(GO) test $(TESTFLAGS) $(PKG)
+
+.PHONY: race
+race: services checks ## Run all tests with the race detector
+	@scripts/timed.sh "tests with the race detector" $(WITH_SERVER) $(GO) test -race $(TESTFLAGS) $(PKG)
+
+.PHONY: checks
+checks: fmt-check vet layers
+
+.PHONY: fmt-check
+fmt-check: ## Fail if a file is not formatted
+	@unformatted="$$(gofmt -l .)"; \
+	if [ -n "$$unformatted" ]; then echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; fi
+
+.PHONY: vet
+vet: ## Run go vet in every module
+	@scripts/timed.sh "vet (the first time compiles everything)" $(GO) vet ./...
+	@for module in $(NESTED); do \
+		scripts/timed.sh "vet $$module (the first time takes some minutes)" $(GO) -C "$$module" vet ./...; \
+	done
+
+.PHONY: layers
+layers: ## Check the rules about imports, files and spelling
+	$(GO) test ./internal/layers/...
+
+.PHONY: lint
+lint: $(LINTER) ## Run golangci-lint (the first build takes about 7 minutes)
+	$(LINTER) run ./...
+
+$(LINTER): tools/go.mod tools/go.sum
+	@scripts/timed.sh "build of golangci-lint (about 7 minutes the first time)" \
+		$(GO) -C tools build -o ../$(LINTER) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $(LINTER)
+
+.PHONY: services
+services: ## Install the servers that tests need, or say how
+	@scripts/services.sh
+
+.PHONY: example
+example: ## Run the example, against servers of its own
+	$(GO) run ./examples/payment
+
+.PHONY: clean
+clean: ## Remove what was built here
+	rm -rf bin
+	$(GO) clean -testcache
