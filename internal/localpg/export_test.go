@@ -1,0 +1,4 @@
+package localpg
+
+// NewestBinDir opens the search of directories to tests.
+var NewestBinDir = newestBinDir
