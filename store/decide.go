@@ -1,0 +1,127 @@
+package store
+
+import "slices"
+
+// Action is what a call does about a record.
+type Action int
+
+// The actions.
+const (
+	// ActAcquire: own the record by compare-and-set and run the body.
+	ActAcquire Action = iota + 1
+	// ActVerify: own the record by compare-and-set and ask the verifier.
+	ActVerify
+	// ActReplay: answer the recorded result.
+	ActReplay
+	// ActReplayFailure: answer the recorded failure.
+	ActReplayFailure
+	// ActWait: another execution owns the record; see LeaseLeft.
+	ActWait
+	// ActPending: somebody outside completes the call.
+	ActPending
+	// ActConflict: refuse, the key was used for a different request.
+	ActConflict
+	// ActOther: refuse, the record belongs to another execution.
+	ActOther
+	// ActUnknown: refuse, nobody knows whether the effect was made.
+	ActUnknown
+)
+
+// String returns the action's name.
+func (a Action) String() string {
+	names := [...]string{"", "acquire", "verify", "replay", "replay_failure", "wait", "pending", "conflict", "other_execution", "outcome_unknown"}
+	if a < ActAcquire || int(a) >= len(names) {
+		return "unknown action"
+	}
+	return names[a]
+}
+
+// Verdict is what Decide answers.
+type Verdict struct {
+	// Action is what the call does.
+	Action Action
+	// Other: the record belongs to another execution, and the call meets it all
+	// the same.
+	Other bool
+}
+
+// Decide tells what a call does about the record that stands under its key. It
+// is the only place where this is decided, and it is atomic because the
+// fingerprint, the lineage and the status of a record change only together with
+// its token, which the compare-and-set names. The first match wins:
+//
+//	another lineage, unless nothing happened and nobody is at it  other (or go on, flagged)
+//	fingerprint differs where there is an outcome to protect      conflict
+//	completed                                                     replay
+//	failed, non-retryable, same invocation                        replay the failure
+//	failed otherwise, no effect possible or under Reexecute       acquire
+//	in progress, lease live                                       wait, or pending
+//	in progress, lease over, no effect possible                   acquire
+//	lease over or failed, effect possible; or held                takeover policy
+func Decide(found Record, r Reservation) Verdict {
+	v := Verdict{}
+	if r.OnOther != AnyExecution && found.Lineage != r.Lineage && !free(found) {
+		if r.OnOther != ReplayOther {
+			return Verdict{Action: ActOther}
+		}
+		v.Other = true
+	}
+	if !sameInvocation(found, r) && protected(found) && !slices.Contains(r.Hashes, found.Hash) {
+		v.Action = ActConflict
+		return v
+	}
+	v.Action = act(found, r)
+	return v
+}
+
+func act(found Record, r Reservation) Action {
+	switch {
+	case found.Status == Completed:
+		return ActReplay
+	case found.Status == Failed && found.NonRetryable && sameInvocation(found, r):
+		return ActReplayFailure
+	case found.LeaseLive() && found.Pending:
+		return ActPending
+	case found.LeaseLive():
+		return ActWait
+	case found.EffectPossible || found.Held:
+		return takeover(found)
+	default:
+		return ActAcquire
+	}
+}
+
+// free tells a record that stands for nothing: its executions ended, or never
+// began, without an effect. A call of another execution may have it.
+func free(found Record) bool {
+	return found.Status != Completed && !found.EffectPossible && !found.Held && !found.LeaseLive()
+}
+
+// takeover applies the policy that the record's last acquisition named. A held
+// record waits for an operator under every policy but Verify, whose verifier
+// may by now be able to tell.
+func takeover(found Record) Action {
+	switch {
+	case found.Policy == Verify:
+		return ActVerify
+	case found.Policy == Reexecute && !found.Held:
+		return ActAcquire
+	default:
+		return ActUnknown
+	}
+}
+
+// protected tells whether other arguments than the record's must be refused. A
+// failed or abandoned record that may simply run again takes new ones.
+func protected(found Record) bool {
+	if found.Held || found.Status == Completed || found.LeaseLive() {
+		return true
+	}
+	return found.EffectPossible && found.Policy != Reexecute
+}
+
+// sameInvocation tells whether the record was last acquired for the scheduling
+// that the reservation belongs to, whose arguments are then equal by nature.
+func sameInvocation(found Record, r Reservation) bool {
+	return r.Invocation != "" && found.Invocation == r.Invocation
+}

@@ -1,0 +1,42 @@
+package store
+
+import (
+	"fmt"
+	"time"
+)
+
+// Lease is the right of one execution to settle a record.
+type Lease struct {
+	// Key is the record's.
+	Key string
+	// Token names the execution.
+	Token Token
+	// Duration is how long the right lasts from each renewal on.
+	Duration time.Duration
+}
+
+// Validate tells what is wrong with the lease; its error wraps
+// [ErrInvalidArgument] and names the field. A Duration of zero would end the
+// owner's right in silence.
+func (l Lease) Validate() error {
+	switch {
+	case l.Token.IsZero():
+		return fmt.Errorf("%w: key %q: zero Token", ErrInvalidArgument, l.Key)
+	case l.Duration < time.Millisecond:
+		return fmt.Errorf("%w: key %q: Duration %v, want at least 1ms", ErrInvalidArgument, l.Key, l.Duration)
+	}
+	return nil
+}
+
+// Renewal answers one lease.
+type Renewal int
+
+// The answers to a renewal.
+const (
+	// Renewed: the lease lasts its Duration from now.
+	Renewed Renewal = iota + 1
+	// Lost: the record is gone, settled, or has another owner.
+	Lost
+	// Locked: somebody has locked the record; nothing is known. Renew again.
+	Locked
+)

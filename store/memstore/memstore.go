@@ -1,0 +1,126 @@
+// Package memstore keeps records in the memory of one process: for tests, for
+// trying things out, and as the shortest description of what every store does.
+// It must know nothing but package store, and it starts no goroutines, so that
+// it works inside a testing/synctest bubble.
+//
+// Its records end with the process. It protects against retries within one
+// worker process, not against a restart and not between two workers.
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// defaultMaxRecords keeps a forgotten store at about 100 MB with results of a
+// few hundred bytes.
+const defaultMaxRecords = 100_000
+
+// Options configures a Store. The zero value is useful.
+type Options struct {
+	// MaxRecords bounds how many records are kept. When they are reached,
+	// records whose retention is over make room, as if evicted; if there are
+	// none, Reserve answers [store.ErrStoreFull]. Defaults to 100,000.
+	MaxRecords int
+	// Now is the store's clock. Defaults to time.Now.
+	Now func() time.Time
+}
+
+func (o Options) validate() error {
+	if o.MaxRecords < 0 {
+		return fmt.Errorf("dedupe: memstore: MaxRecords is %d, want a positive number, or 0 for %d", o.MaxRecords, defaultMaxRecords)
+	}
+	return nil
+}
+
+// Store is a [store.Store] in memory.
+type Store struct {
+	max int
+	now func() time.Time
+
+	mu     sync.Mutex
+	closed bool
+	rows   map[string]*row
+	// doomed orders the rows that time alone makes removable.
+	doomed doomed
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New returns an empty store.
+func New(o Options) (*Store, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if o.MaxRecords == 0 {
+		o.MaxRecords = defaultMaxRecords
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Store{max: o.MaxRecords, now: o.Now, rows: map[string]*row{}}, nil
+}
+
+// Close drops all records. Every later call answers [store.ErrClosed].
+func (s *Store) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed, s.rows, s.doomed = true, nil, nil
+}
+
+// Check implements [store.Store].
+func (s *Store) Check(ctx context.Context) error {
+	_, unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	unlock()
+	return nil
+}
+
+// Get implements [store.Store].
+func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
+	now, unlock, err := s.lock(ctx)
+	if err != nil {
+		return store.Record{}, err
+	}
+	defer unlock()
+	r, ok := s.rows[key]
+	if !ok {
+		return store.Record{}, fmt.Errorf("%w: key %q", store.ErrNotFound, key)
+	}
+	return r.read(now), nil
+}
+
+// lock begins a call: it takes the lock and the time. One time per call, taken
+// under the lock, makes all answers of a call agree with each other.
+func (s *Store) lock(ctx context.Context) (now time.Time, unlock func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return time.Time{}, nil, err
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return time.Time{}, nil, store.ErrClosed
+	}
+	return s.now(), s.mu.Unlock, nil
+}
+
+// check validates the arguments of a call before anything is changed.
+func check[T any](arguments []T, key func(T) string, validate func(T) error) error {
+	seen := make(map[string]struct{}, len(arguments))
+	for _, a := range arguments {
+		if err := validate(a); err != nil {
+			return err
+		}
+		if _, twice := seen[key(a)]; twice {
+			return fmt.Errorf("%w: key %q stands twice in one call", store.ErrInvalidArgument, key(a))
+		}
+		seen[key(a)] = struct{}{}
+	}
+	return nil
+}

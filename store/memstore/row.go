@@ -1,0 +1,59 @@
+package memstore
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// row is a record with the end of its lease, of which a reader only sees what
+// is left.
+type row struct {
+	record   store.Record
+	leaseEnd time.Time
+	// givenUp: the owner has ended its lease by itself.
+	givenUp bool
+	// pendingFor is the lease that a pending record was given.
+	pendingFor time.Duration
+	// position in the heap of doomed rows; -1 outside of it.
+	position int
+}
+
+// read copies the record, so that a caller's writes do not reach the row. Times
+// leave without their monotonic reading, which no other store has.
+func (r *row) read(now time.Time) store.Record {
+	c := r.record
+	c.LeaseLeft = r.leaseEnd.Sub(now)
+	c.Result, c.Failure = bytes.Clone(c.Result), bytes.Clone(c.Failure)
+	c.CreatedAt, c.UpdatedAt, c.ExpiresAt = wall(c.CreatedAt), wall(c.UpdatedAt), wall(c.ExpiresAt)
+	return c
+}
+
+func wall(t time.Time) time.Time { return t.UTC().Round(0) }
+
+func (r *row) leaseLive(now time.Time) bool {
+	return r.record.Status == store.InProgress && r.leaseEnd.After(now)
+}
+
+// own gives the row to the execution that the reservation names. What is
+// older than one acquisition stays: the version, the generation, the count of
+// acquisitions and the time of creation.
+func (r *row) own(from store.Reservation, now time.Time) {
+	r.record = store.Record{
+		Key:            from.Key,
+		Version:        r.record.Version,
+		Status:         store.InProgress,
+		Hash:           from.Hashes[0],
+		Token:          from.Token,
+		Policy:         from.Policy,
+		EffectPossible: true,
+		Generation:     r.record.Generation,
+		Acquisitions:   r.record.Acquisitions + 1,
+		CreatedAt:      r.record.CreatedAt,
+		UpdatedAt:      now,
+		ExpiresAt:      now.Add(from.Retention),
+		Origin:         from.Origin,
+	}
+	r.leaseEnd, r.givenUp = now.Add(from.Lease), false
+}

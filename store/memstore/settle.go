@@ -1,0 +1,119 @@
+package memstore
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// Settle implements [store.Store].
+func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]store.Settled, error) {
+	if err := check(settlements, func(t store.Settlement) string { return t.Key }, store.Settlement.Validate); err != nil {
+		return nil, err
+	}
+	now, unlock, err := s.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+
+	answers := make([]store.Settled, len(settlements))
+	for i, t := range settlements {
+		r, ok := s.rows[t.Key]
+		switch {
+		case !ok:
+			answers[i] = store.Missing
+		case r.record.Token != t.Token:
+			answers[i] = store.Stale
+		default:
+			answers[i] = r.settle(t, now)
+			s.doomed.place(r)
+		}
+	}
+	return answers, nil
+}
+
+// settle applies a settlement by the row's own token. A failure or a release
+// that comes again is written again, with the same effect.
+func (r *row) settle(t store.Settlement, now time.Time) store.Settled {
+	switch t.Outcome {
+	case store.Complete:
+		return r.complete(t, now)
+	case store.Hold:
+		return r.hold(t, now)
+	case store.Fail:
+		if r.record.Status == store.Completed {
+			return store.Stale
+		}
+		r.record.Status = store.Failed
+		r.record.Failure, r.record.NonRetryable = bytes.Clone(t.Failure), t.NonRetryable
+		r.giveUp(t, now)
+		return store.Applied
+	case store.Release:
+		if r.record.Status != store.InProgress {
+			return store.Stale
+		}
+		r.giveUp(t, now)
+		return store.Applied
+	default:
+		return r.pend(t, now)
+	}
+}
+
+func (r *row) pend(t store.Settlement, now time.Time) store.Settled {
+	switch {
+	case r.record.Status != store.InProgress:
+		return store.Stale
+	case r.record.Pending && r.leaseLive(now) && r.pendingFor == t.Lease:
+		return store.Applied // repeated: the wait has begun already
+	}
+	r.record.Pending, r.record.UpdatedAt = true, now
+	r.leaseEnd, r.givenUp, r.pendingFor = now.Add(t.Lease), false, t.Lease
+	return store.Applied
+}
+
+func (r *row) complete(t store.Settlement, now time.Time) store.Settled {
+	switch r.record.Status {
+	case store.Completed:
+		return store.Applied // the first result stays
+	case store.Failed:
+		return store.Stale
+	}
+	r.record.Status = store.Completed
+	r.record.Result, r.record.ResultSize, r.record.Tombstone = bytes.Clone(t.Result), t.ResultSize, t.Tombstone
+	r.record.EffectPossible, r.record.Held, r.record.Pending = false, false, false
+	r.leaseEnd, r.record.UpdatedAt = now, now
+	return store.Applied
+}
+
+// giveUp ends an execution without a result. An acquisition makes an effect
+// possible and a new generation needs that none is, so that the generation
+// moves once, however often the settlement comes.
+func (r *row) giveUp(t store.Settlement, now time.Time) {
+	if t.NewGeneration && r.record.EffectPossible {
+		r.record.Generation++
+	}
+	r.record.EffectPossible = t.EffectPossible
+	r.record.Held = r.record.Held && t.EffectPossible
+	r.record.Pending = false
+	r.leaseEnd, r.givenUp, r.record.UpdatedAt = now, true, now
+}
+
+func (r *row) hold(t store.Settlement, now time.Time) store.Settled {
+	live := r.leaseLive(now)
+	switch {
+	case !r.record.EffectPossible: // completed, or free to run
+		return store.Stale
+	case r.record.Held && !(live && t.OwnLease):
+		return store.Applied
+	case live && !t.OwnLease:
+		return store.Stale
+	}
+	r.record.Held, r.record.UpdatedAt = true, now
+	if live {
+		r.leaseEnd, r.givenUp = now, true
+	}
+	return store.Applied
+}

@@ -1,0 +1,174 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+func evictTests() []named {
+	return []named{
+		{"nothing is removed before its retention is over", evictEarly},
+		{"an evicted key is new again", evictForgets},
+		{"each state is removed or kept, by policy", evictStates},
+		{"a live lease keeps a record beyond retention", evictLive},
+		{"an acquisition begins retention anew", evictAcquired},
+		{"the policy of the latest acquisition decides", evictPolicy},
+		{"the oldest go first, and no more than the limit", evictOldest},
+		{"a limit of zero removes nothing", evictZero},
+	}
+}
+
+func (k *kit) evict(limit int) int {
+	k.Helper()
+	n, err := k.Store.Evict(k.ctx, limit)
+	require.NoError(k, err)
+	return n
+}
+
+func evictEarly(k *kit) {
+	r := k.reservation()
+	k.insert(r)
+	k.apply(r, store.Settlement{Outcome: store.Complete})
+	k.Advance(retention - slack)
+	before := k.get(r)
+	require.Zero(k, k.evict(1000))
+	k.requireUnchanged(before)
+}
+
+func evictForgets(k *kit) {
+	k.evictAll()
+	r := k.reservation()
+	k.insert(r)
+	k.apply(r, store.Settlement{Outcome: store.Release, NewGeneration: true})
+	k.Advance(retention + slack)
+	require.Equal(k, 1, k.evict(1000))
+	k.requireMissing(r)
+	require.Equal(k, store.Lost, k.renew(r))
+	require.Equal(k, store.Missing, k.settle(r, store.Settlement{Outcome: store.Complete}))
+	k.insert(again(r))
+	require.Zero(k, k.get(r).Generation)
+	require.Equal(k, 1, k.get(r).Acquisitions)
+}
+
+func evictStates(k *kit) {
+	k.evictAll()
+	// Removed under Reexecute, and under the policies that must know.
+	removed := map[string][2]bool{
+		"live":                    {true, false}, // its lease ends before its retention
+		"late":                    {true, false},
+		"released":                {true, false},
+		"released without effect": {true, true},
+		"held":                    {false, false},
+		"pending":                 {false, false},
+		"pending too long":        {false, false},
+		"failed":                  {true, false},
+		"failed without effect":   {true, true},
+		"failed and held":         {false, false},
+		"completed":               {true, true},
+	}
+	want := map[string]bool{}
+	gone := 0
+	for _, s := range states() {
+		for i, policies := range [][]store.TakeoverPolicy{{store.Reexecute}, {store.Refuse, store.Verify}} {
+			for _, p := range policies {
+				r := k.reservation(policy(p))
+				k.insert(r)
+				s.reach(k, r)
+				want[r.Key] = removed[s.name][i]
+				if want[r.Key] {
+					gone++
+				}
+			}
+		}
+	}
+	k.Advance(retention + slack)
+	require.Equal(k, gone, k.evict(1000))
+	for key, removed := range want {
+		r := k.reservation(func(r *store.Reservation) { r.Key = key })
+		if removed {
+			k.requireMissing(r)
+		} else {
+			require.Equal(k, key, k.get(r).Key)
+		}
+	}
+	require.Zero(k, k.evict(1000))
+}
+
+func evictLive(k *kit) {
+	k.evictAll()
+	r, abandoned := k.reservation(), k.reservation()
+	k.insert(r)
+	k.insert(abandoned)
+	for passed := time.Duration(0); passed < retention; passed += retention / 2 {
+		k.Advance(retention / 2)
+		require.Equal(k, store.Renewed, k.renew(r))
+	}
+	k.Advance(slack)
+	require.Equal(k, 1, k.evict(1000))
+	k.requireMissing(abandoned)
+	require.True(k, k.get(r).LeaseLive())
+	k.Advance(lease)
+	require.Equal(k, 1, k.evict(1000))
+	k.requireMissing(r)
+}
+
+func evictAcquired(k *kit) {
+	k.evictAll()
+	r := k.reservation()
+	k.insert(r)
+	k.Advance(retention + slack)
+	r = again(r)
+	require.True(k, k.acquire(k.get(r), r).OK)
+	k.apply(r, store.Settlement{Outcome: store.Complete})
+	k.Advance(retention - slack)
+	require.Zero(k, k.evict(1000))
+	k.Advance(2 * slack)
+	require.Equal(k, 1, k.evict(1000))
+}
+
+func evictPolicy(k *kit) {
+	k.evictAll()
+	lax, strict := k.reservation(), k.reservation(policy(store.Verify))
+	k.insert(lax)
+	k.insert(strict)
+	k.Advance(lease + slack)
+	require.True(k, k.acquire(k.get(lax), again(lax, policy(store.Refuse))).OK)
+	require.True(k, k.acquire(k.get(strict), again(strict, policy(store.Reexecute))).OK)
+	k.Advance(retention + slack)
+	require.Equal(k, 1, k.evict(1000))
+	k.requireMissing(strict)
+	k.get(lax)
+}
+
+func evictOldest(k *kit) {
+	k.evictAll()
+	var all []store.Reservation
+	for range 3 {
+		all = append(all, k.reservation())
+	}
+	for _, i := range []int{2, 0, 1} { // not in the order of the keys
+		k.insert(all[i])
+		k.apply(all[i], store.Settlement{Outcome: store.Complete})
+		k.Advance(slack)
+	}
+	k.Advance(retention)
+	require.Equal(k, 1, k.evict(1))
+	k.requireMissing(all[2])
+	k.get(all[1])
+	require.Equal(k, 1, k.evict(1))
+	k.requireMissing(all[0])
+	k.get(all[1])
+	require.Equal(k, 1, k.evict(5))
+}
+
+func evictZero(k *kit) {
+	k.evictAll()
+	r := k.reservation()
+	k.insert(r)
+	k.Advance(retention + slack)
+	require.Zero(k, k.evict(0))
+	k.get(r)
+}
