@@ -1,0 +1,105 @@
+package migrations
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"time"
+)
+
+// AllSteps means every migration there is, as [Options.Steps].
+const AllSteps = math.MaxInt32
+
+const (
+	// maxIdentifier is the length at which Postgres cuts names, silently.
+	maxIdentifier = 63
+
+	defaultConnectTimeout = 10 * time.Second
+	defaultLockTimeout    = time.Minute
+)
+
+// Options are the choices of [Up], [Down], [Check], [ReadStatus] and [SQL].
+// The zero value is useful.
+type Options struct {
+	// Schema is where the tables live. Up creates it when it is missing; the
+	// name is quoted, so it is case-sensitive. A store must be told the same
+	// name, or have it first on its search_path. Defaults to the first
+	// existing schema on the connection's search_path, most often "public".
+	Schema string
+
+	// Steps is how many migrations to apply or to take back; fewer if there
+	// are not as many. Defaults to all of them for Up and to one for Down,
+	// which drops data. AllSteps means all of them.
+	Steps int
+
+	// ConnectTimeout bounds each connection attempt as a whole, over all
+	// addresses of the host; a shorter connect_timeout in the URL holds as
+	// well. Defaults to 10 seconds.
+	ConnectTimeout time.Duration
+
+	// LockTimeout bounds the wait for each lock: for another process that is
+	// migrating, and for sessions that use the tables. It becomes Postgres'
+	// lock_timeout. Defaults to one minute.
+	LockTimeout time.Duration
+
+	// Logger receives one line for each migration that was applied or taken
+	// back. Defaults to no logging.
+	Logger *slog.Logger
+}
+
+// validate reports the first field that cannot be used, by name.
+func (o Options) validate() error {
+	fault := func(field, text string) error {
+		return fmt.Errorf("dedupe: migrations: Options.%s: %s", field, text)
+	}
+	switch {
+	case len(o.Schema) > maxIdentifier:
+		return fault("Schema", fmt.Sprintf("%d bytes long, Postgres keeps %d", len(o.Schema), maxIdentifier))
+	case strings.ContainsRune(o.Schema, 0):
+		return fault("Schema", "contains a zero byte")
+	case strings.HasPrefix(o.Schema, "pg_"):
+		return fault("Schema", "names that begin with pg_ are reserved by Postgres")
+	case o.Steps < 0:
+		return fault("Steps", "negative; Up and Down give the direction")
+	case o.ConnectTimeout < 0:
+		return fault("ConnectTimeout", "negative")
+	case o.LockTimeout < 0:
+		return fault("LockTimeout", "negative")
+	case o.LockTimeout > 0 && o.LockTimeout < time.Millisecond:
+		return fault("LockTimeout", "below one millisecond, which Postgres would take as no limit")
+	case o.LockTimeout > math.MaxInt32*time.Millisecond:
+		return fault("LockTimeout", "longer than Postgres can express (about 24 days)")
+	}
+	return nil
+}
+
+// withDefaults returns the options with every zero field filled in but Schema
+// and Steps, whose meaning depends on where they are used.
+func (o Options) withDefaults() Options {
+	if o.ConnectTimeout == 0 {
+		o.ConnectTimeout = defaultConnectTimeout
+	}
+	if o.LockTimeout == 0 {
+		o.LockTimeout = defaultLockTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// steps resolves Steps for a direction.
+func (o Options) steps(d Direction) int {
+	switch {
+	case o.Steps > 0:
+		return o.Steps
+	case d == DirectionUp:
+		return AllSteps
+	default:
+		return 1
+	}
+}
+
+var errEmptyURL = errors.New("dedupe: migrations: the database URL is empty")
