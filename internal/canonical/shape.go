@@ -1,0 +1,179 @@
+package canonical
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"sync"
+)
+
+// shape is what is known about the JSON of a type before any value of it is
+// seen.
+type shape struct {
+	// problems say, by mode, why no value of the type has a form.
+	problems [2]*problem
+	// dynamic: parts of a value stand behind interfaces, so that their types
+	// can only be looked at in the value.
+	dynamic bool
+	// omit leads to the fields tagged dedupe:"-".
+	omit *omission
+}
+
+// shapes is filled once per type: looking at a type costs more than encoding a
+// value of it.
+var shapes sync.Map // reflect.Type → *shape
+
+func shapeOf(t reflect.Type) *shape {
+	if s, ok := shapes.Load(t); ok {
+		return s.(*shape)
+	}
+	s := &shape{}
+	x := examiner{shape: s, seen: map[place]bool{}}
+	x.examine(place{typ: t}, "", true)
+	if x.skips {
+		s.omit = omissionOf(place{typ: t}, map[place]*omission{})
+	}
+	stored, _ := shapes.LoadOrStore(t, s)
+	return stored.(*shape)
+}
+
+// place is a type at a place where values can be addressed, or cannot: there
+// encoding/json calls methods of the pointer as well.
+type place struct {
+	typ  reflect.Type
+	addr bool
+}
+
+var (
+	marshaler     = reflect.TypeFor[json.Marshaler]()
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+)
+
+// encodesItself tells whether encoding/json calls a method of the type and
+// looks no further.
+func (p place) encodesItself() bool {
+	if p.typ.Implements(marshaler) || p.typ.Implements(textMarshaler) {
+		return true
+	}
+	if !p.addr || p.typ.Kind() == reflect.Pointer {
+		return false
+	}
+	pointer := reflect.PointerTo(p.typ)
+	return pointer.Implements(marshaler) || pointer.Implements(textMarshaler)
+}
+
+// examiner looks through a type for what JSON does not see.
+type examiner struct {
+	shape *shape
+	seen  map[place]bool
+	skips bool
+}
+
+func (x *examiner) fail(mode Mode, path, reason string) {
+	if x.shape.problems[mode] == nil {
+		x.shape.problems[mode] = &problem{path: path, reason: reason}
+	}
+}
+
+func (x *examiner) failBoth(path, reason string) {
+	x.fail(Lenient, path, reason)
+	x.fail(Exact, path, reason)
+}
+
+// examine looks at one place. Certain: every value of the argument has this
+// place, so what encoding/json refuses here it always refuses.
+func (x *examiner) examine(p place, path string, certain bool) {
+	if p.encodesItself() {
+		x.promoted(p, path)
+		return
+	}
+	if x.seen[p] {
+		return
+	}
+	x.seen[p] = true
+	switch t := p.typ; t.Kind() {
+	case reflect.Pointer:
+		x.examine(place{t.Elem(), true}, path, false)
+	case reflect.Slice:
+		x.examine(place{t.Elem(), true}, path+"[]", false)
+	case reflect.Array:
+		x.examine(place{t.Elem(), p.addr}, path+"[]", certain && t.Len() > 0)
+	case reflect.Map:
+		x.examine(place{t.Elem(), false}, path+"[]", false)
+	case reflect.Interface:
+		x.shape.dynamic = true
+	case reflect.Struct:
+		x.members(p, path, certain)
+	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
+		if certain {
+			x.failBoth(path, "JSON has no type for "+t.String())
+		}
+	}
+}
+
+// members looks at the fields of a struct.
+func (x *examiner) members(p place, path string, certain bool) {
+	visible, hidden := fieldsOf(p.typ, p.addr)
+	if len(visible) == 0 && holdsData(p.typ) {
+		x.failBoth(path, "JSON sees none of the fields of "+p.typ.String()+", which has no MarshalJSON")
+		return
+	}
+	if hidden != "" {
+		x.fail(Exact, path+"."+hidden, "JSON sees only one of several fields of this name")
+	}
+	x.invisible(p.typ, path, map[reflect.Type]bool{})
+	for _, f := range visible {
+		if f.skipped {
+			x.skips = true
+		}
+		x.examine(place{f.typ, f.addr}, path+"."+f.name, certain && !f.maybe)
+	}
+}
+
+// invisible refuses an exact form of structs with fields that JSON leaves out.
+func (x *examiner) invisible(t reflect.Type, path string, seen map[reflect.Type]bool) {
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	for sf := range t.Fields() {
+		if sf.Name == "_" {
+			continue
+		}
+		_, inner, ok := classify(sf, embedded{typ: t})
+		switch {
+		case !ok:
+			x.fail(Exact, path+"."+sf.Name, "JSON does not see this field")
+		case inner != nil:
+			x.invisible(inner.typ, path+"."+sf.Name, seen)
+		}
+	}
+}
+
+// promoted refuses an exact form of structs that encode themselves by a method
+// that an embedded type lends them: it does not know the other fields. A struct
+// whose own method takes precedence cannot be told apart and is refused too.
+func (x *examiner) promoted(p place, path string) {
+	t := p.typ
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || t.NumField() < 2 {
+		return
+	}
+	for sf := range t.Fields() {
+		if sf.Anonymous && (place{sf.Type, true}).encodesItself() {
+			x.fail(Exact, path+"."+sf.Name, "the embedded type encodes itself, which may hide the other fields")
+		}
+	}
+}
+
+// holdsData tells whether values of a struct can differ at all.
+func holdsData(t reflect.Type) bool {
+	for sf := range t.Fields() {
+		if sf.Name != "_" && sf.Type.Size() > 0 {
+			return true
+		}
+	}
+	return false
+}

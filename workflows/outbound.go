@@ -1,0 +1,44 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/workflow"
+)
+
+// outbound writes the header of every call.
+type outbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	run *run
+}
+
+// ExecuteActivity numbers a regular activity.
+func (o *outbound) ExecuteActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
+	if !ofSession(activityType) && !stamped(ctx) {
+		ctx = stamp(ctx, o.run.activity(ctx, activityType, args))
+	}
+	return o.Next.ExecuteActivity(ctx, activityType, args...)
+}
+
+// ExecuteLocalActivity numbers a local activity. The header lasts for all its
+// attempts, also those that follow a timer.
+func (o *outbound) ExecuteLocalActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
+	if !stamped(ctx) {
+		ctx = stamp(ctx, o.run.localActivity(ctx, activityType, args))
+	}
+	return o.Next.ExecuteLocalActivity(ctx, activityType, args...)
+}
+
+// ExecuteChildWorkflow tells a child without an ID of its own where it stands.
+func (o *outbound) ExecuteChildWorkflow(ctx workflow.Context, childType string, args ...any) workflow.ChildWorkflowFuture {
+	if !stamped(ctx) {
+		ctx = stamp(ctx, o.run.child(ctx, childType, args))
+	}
+	return o.Next.ExecuteChildWorkflow(ctx, childType, args...)
+}
+
+// ofSession tells whether an activity belongs to the SDK's session framework.
+// Those hold a place on one worker for as long as a session lasts: a result of
+// the past would be of no use to anybody.
+func ofSession(activityType string) bool {
+	return activityType == "internalSessionCreationActivity" || activityType == "internalSessionCompletionActivity"
+}
