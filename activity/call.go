@@ -1,0 +1,124 @@
+package activity
+
+import (
+	"strconv"
+	"time"
+
+	sdkactivity "go.temporal.io/sdk/activity"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/wire"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// Kinds of key. Each has its own number of parts; docs/keys.md has the grammar.
+const (
+	kindWorkflowID = "w" // namespace, scope, position, type, call
+	kindExecution  = "e" // namespace, scope, execution, type, call
+	kindRun        = "r" // namespace, workflow ID, run, type, call
+	kindBusiness   = "b" // namespace, type, business key
+	kindInvocation = "i" // namespace, workflow ID, run, activity ID, scheduled time, type
+	kindStandalone = "s" // namespace, activity ID, activity run, type
+	childMark      = "c" // follows the kind where the scope is a parent's
+	localMark      = "l" // follows the kind of a local activity's key
+)
+
+// source tells where a call's identity comes from: an attribute of telemetry.
+type source string
+
+const (
+	sourceWorkflow   source = "workflow"     // the header of the workflow side
+	sourceBusiness   source = "business_key" // the caller's own key
+	sourceInvocation source = "invocation"   // no usable header
+	sourceStandalone source = "standalone"   // no workflow
+)
+
+// call is one logical activity call.
+type call struct {
+	key     string
+	source  source
+	onOther store.OtherExecution
+	origin  store.Origin
+}
+
+// identify derives the call's identity from the activity's info and, where the
+// workflow side has written one, from the header's facts. The attempt number,
+// clocks and worker names never enter it. IDs are taken as they are and never
+// parsed.
+func identify(prefix string, info sdkactivity.Info, facts *wire.Facts, p Policy) call {
+	c := call{onOther: p.OnOtherExecution, origin: originOf(info)}
+	kind := func(k string) string {
+		if info.IsLocalActivity {
+			return k + localMark
+		}
+		return k
+	}
+	ns, typ := info.Namespace, info.ActivityType.Name
+	switch {
+	case info.WorkflowExecution.ID == "":
+		c.source = sourceStandalone
+		c.origin.Lineage = info.ActivityRunID
+		c.key = joinKey(prefix, kindStandalone, ns, info.ActivityID, info.ActivityRunID, typ)
+	case facts == nil:
+		c.source = sourceInvocation
+		c.origin.Lineage = info.WorkflowExecution.RunID
+		c.key = joinKey(prefix, kind(kindInvocation), ns, info.WorkflowExecution.ID,
+			info.WorkflowExecution.RunID, info.ActivityID, nanos(info.ScheduledTime), typ)
+	case facts.BusinessKey != "":
+		c.source = sourceBusiness
+		c.onOther = store.AnyExecution
+		c.origin.Lineage = lineageOf(info, facts)
+		c.key = joinKey(prefix, kind(kindBusiness), ns, typ, facts.BusinessKey)
+	default:
+		c.source = sourceWorkflow
+		c.origin.Lineage = lineageOf(info, facts)
+		k, where, position := place(info, facts, p.Scope)
+		c.key = joinKey(prefix, kind(k), ns, where, position, typ, facts.CallName())
+	}
+	return c
+}
+
+// place is where the call is counted.
+func place(info sdkactivity.Info, f *wire.Facts, s Scope) (kind, where, position string) {
+	if s == ScopeRun {
+		return kindRun, info.WorkflowExecution.ID, info.WorkflowExecution.RunID
+	}
+	where, mark := info.WorkflowExecution.ID, ""
+	if len(f.Scope) > 0 {
+		// A mark of its own, since a workflow ID may look like a joined scope.
+		where, mark = joinParts(f.Scope), childMark
+	}
+	if s == ScopeExecution {
+		return kindExecution + mark, where, f.ExecutionID()
+	}
+	return kindWorkflowID + mark, where, f.Position()
+}
+
+func lineageOf(info sdkactivity.Info, f *wire.Facts) string {
+	if f.Lineage != "" {
+		return f.Lineage
+	}
+	return info.WorkflowExecution.RunID
+}
+
+func originOf(info sdkactivity.Info) store.Origin {
+	o := store.Origin{
+		Namespace:    info.Namespace,
+		WorkflowID:   info.WorkflowExecution.ID,
+		RunID:        info.WorkflowExecution.RunID,
+		ActivityID:   info.ActivityID,
+		ActivityType: info.ActivityType.Name,
+		ScheduledAt:  info.ScheduledTime,
+		Attempt:      int(info.Attempt),
+	}
+	if o.RunID == "" {
+		o.RunID = info.ActivityRunID
+	}
+	if !info.IsLocalActivity {
+		// A local activity's run and activity ID are no identity: after a
+		// failed workflow task the same pair can stand for another call.
+		o.Invocation = o.RunID + "/" + o.ActivityID + "/" + nanos(info.ScheduledTime)
+	}
+	return o
+}
+
+func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }

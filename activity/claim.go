@@ -1,0 +1,127 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// errUnprotected tells that the policy runs the body without a record.
+var errUnprotected = errors.New("dedupe: store unavailable")
+
+// claim gets hold of the record, or of what it answers. It waits inside the
+// attempt while another execution owns the record or the store cannot be
+// reached, and comes back later where Temporal lets it.
+func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
+	begun := time.Now()
+	spanCtx, span := e.i.telemetry.Start(ctx, telemetry.SpanReserve, e.spanAttributes()...)
+	claimer, err := store.NewClaimer(e.i.options.Store, e.reservation())
+	if err != nil {
+		return store.Claimed{}, err
+	}
+	w := newWaiter(ctx, e)
+	defer func() {
+		w.stop()
+		e.i.releaseOrphan(claimer)
+		e.spent += time.Since(begun)
+		span.End()
+	}()
+	for {
+		claimed, err := e.i.tryClaim(spanCtx, claimer)
+		var retry retryLater
+		switch {
+		case err == nil && claimed.Action != store.ActWait:
+			span.SetAttributes(telemetry.AttrAction.String(claimed.Action.String()))
+			if ctx.Err() != nil && owns(claimed.Action) {
+				// Cancelled meanwhile: the body never starts.
+				e.giveBack(ctx, claimed)
+				e.record(ctx, telemetry.Canceled)
+				return store.Claimed{}, ctx.Err()
+			}
+			return claimed, nil
+		case err == nil:
+			retry = retryLater{ErrTypeInFlight, telemetry.InFlight, claimed.Found.LeaseLeft, nil}
+			span.AddEvent("wait")
+		case errors.Is(err, store.ErrRecordVersion):
+			e.record(ctx, telemetry.StoreUnavailable)
+			return store.Claimed{}, later(ErrTypeRecordVersion, 0, nil, "%v", err)
+		case errors.Is(err, errBusy), errors.Is(err, store.ErrContended):
+			retry = retryLater{ErrTypeStoreBusy, telemetry.StoreBusy, time.Second, err}
+		case e.policy.OnStoreError == RunUnprotected:
+			span.SetStatus(codes.Error, "unprotected")
+			return store.Claimed{}, errors.Join(errUnprotected, err)
+		default:
+			e.log.Warn("dedupe: store call failed", "Error", err)
+			retry = retryLater{ErrTypeStoreUnavailable, telemetry.StoreUnavailable, e.outageDelay(), err}
+		}
+		if err := w.wait(ctx, retry); err != nil {
+			span.SetStatus(codes.Error, string(retry.outcome))
+			e.record(ctx, retry.outcome)
+			return store.Claimed{}, err
+		}
+	}
+}
+
+// owns tells the actions after which a record belongs to this execution.
+func owns(a store.Action) bool { return a == store.ActAcquire || a == store.ActVerify }
+
+// tryClaim asks the store once, detached from the attempt's cancellation: who
+// leaves before the answer would not know whether a record is its own.
+func (i *Interceptor) tryClaim(ctx context.Context, claimer *store.Claimer) (store.Claimed, error) {
+	leave, err := i.gate.enter(ctx)
+	if err != nil {
+		return store.Claimed{}, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.options.StoreCallTimeout)
+	defer cancel()
+	return claimer.Claim(ctx)
+}
+
+// releaseOrphan releases in the background what a claim without an answer may
+// have left: a record whose token nobody uses any more.
+func (i *Interceptor) releaseOrphan(claimer *store.Claimer) {
+	s, doubt := claimer.Orphan()
+	if !doubt {
+		return
+	}
+	i.background.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), i.options.SettleTimeout)
+		defer cancel()
+		// The lost statement may still be on its way: who finds nothing looks
+		// once more. What comes later still ends with its lease.
+		for range 2 {
+			settled, err := i.settleUntil(ctx, s)
+			if err != nil || settled == store.Applied || !pause(ctx, orphanPause) {
+				return
+			}
+		}
+	})
+}
+
+// orphanPause is how long a lost statement may still be on its way.
+const orphanPause = time.Second
+
+// outageDelay is how long a call stays away from a store that cannot be
+// reached: longer with each attempt.
+func (e *execution) outageDelay() time.Duration {
+	return min(time.Second<<min(max(e.info.Attempt-1, 0), 10), e.i.options.MaxBounce)
+}
+
+// giveBack releases a record whose body never started.
+func (e *execution) giveBack(ctx context.Context, claimed store.Claimed) {
+	e.generation, e.effectBefore = claimed.Generation, claimed.EffectPossible()
+	e.settle(ctx, release(claimed))
+}
+
+func release(claimed store.Claimed) store.Settlement {
+	return store.Settlement{
+		Key: claimed.Lease.Key, Token: claimed.Lease.Token,
+		Outcome: store.Release, EffectPossible: claimed.EffectPossible(),
+	}
+}

@@ -1,0 +1,101 @@
+package activity
+
+import (
+	"context"
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	sdkactivity "go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+)
+
+// encoding turns results and errors into what Temporal would send, with the
+// client's own converters, so that a replay is equal to the first answer.
+type encoding struct {
+	data    converter.DataConverter
+	failing converter.FailureConverter
+}
+
+func newEncoding(data converter.DataConverter, failing converter.FailureConverter) encoding {
+	return encoding{data: data, failing: failing}
+}
+
+// result encodes a result as the SDK would after us. nil is no payload at all.
+func (c encoding) result(ctx context.Context, info sdkactivity.Info, result any) (*commonpb.Payloads, error) {
+	switch r := result.(type) {
+	case nil:
+		return nil, nil
+	case *commonpb.Payloads: // already encoded, by a test environment or another interceptor
+		return r, nil
+	}
+	workflowType := ""
+	if info.WorkflowType != nil {
+		workflowType = info.WorkflowType.Name
+	}
+	data := converter.WithDataConverterSerializationContext(c.data, converter.ActivitySerializationContext{
+		Namespace:    info.Namespace,
+		WorkflowID:   info.WorkflowExecution.ID,
+		WorkflowType: workflowType,
+		ActivityType: info.ActivityType.Name,
+		TaskQueue:    info.TaskQueue,
+		IsLocal:      info.IsLocalActivity,
+	})
+	if aware, ok := data.(workflow.ContextAware); ok {
+		data = aware.WithContext(ctx)
+	}
+	payloads, err := data.ToPayloads(result)
+	if err != nil {
+		return nil, fmt.Errorf("dedupe: the result cannot be encoded: %w", err)
+	}
+	return payloads, nil
+}
+
+func (c encoding) toFailure(err error) *failurepb.Failure { return c.failing.ErrorToFailure(err) }
+
+// toError makes an error that Temporal sends as the failure it was made of.
+func (c encoding) toError(f *failurepb.Failure) error { return c.failing.FailureToError(f) }
+
+func (c encoding) failure(err error) ([]byte, error) { return marshalFailure(c.toFailure(err)) }
+
+// marshalPayloads keeps nil and empty apart: a result without payload is nil,
+// everything else is not.
+func marshalPayloads(p *commonpb.Payloads) ([]byte, error) {
+	if p == nil {
+		return nil, nil
+	}
+	b, err := proto.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("dedupe: the result cannot be encoded: %w", err)
+	}
+	if b == nil {
+		b = []byte{}
+	}
+	return b, nil
+}
+
+func unmarshalPayloads(b []byte) (*commonpb.Payloads, error) {
+	if b == nil {
+		return nil, nil
+	}
+	var p commonpb.Payloads
+	if err := proto.Unmarshal(b, &p); err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
+func marshalFailure(f *failurepb.Failure) ([]byte, error) { return proto.Marshal(f) }
+
+func unmarshalFailure(b []byte) (*failurepb.Failure, error) {
+	var f failurepb.Failure
+	if err := proto.Unmarshal(b, &f); err != nil {
+		return nil, err
+	}
+	if f.GetFailureInfo() == nil {
+		return nil, fmt.Errorf("it is empty")
+	}
+	return &f, nil
+}

@@ -1,0 +1,127 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	failurepb "go.temporal.io/api/failure/v1"
+	sdkactivity "go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// pendingGrace is how much longer than its attempt a call waits for somebody
+// outside to complete it.
+const pendingGrace = 30 * time.Second
+
+// finish settles a body that has returned, and answers Temporal.
+func (e *execution) finish(ctx context.Context, lease store.Lease, result any, err error) (any, error) {
+	s, outcome := store.Settlement{Key: lease.Key, Token: lease.Token}, telemetry.Executed
+	switch {
+	case err == sdkactivity.ErrResultPending: //nolint:errorlint // Temporal compares with ==, so a wrapped one is an ordinary error
+		s.Outcome, s.Lease = store.Pend, max(time.Until(e.info.Deadline), 0)+pendingGrace
+		outcome = telemetry.Pending
+	case err == nil:
+		if result, err = e.succeed(ctx, &s, result); s.Tombstone != "" {
+			outcome = telemetry.ResultTooLarge
+		} else if err != nil {
+			outcome = telemetry.Failed
+		}
+	default:
+		err = e.fail(ctx, &s, err)
+		outcome = telemetry.Failed
+	}
+	settled, known := e.settle(ctx, s)
+	if known && settled == store.Stale && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrLeaseLost)) {
+		return e.superseded(ctx)
+	}
+	e.record(ctx, outcome)
+	return result, err
+}
+
+// succeed makes the settlement of a result. What it returns is what leaves: the
+// encoded bytes themselves, so that a replay can be equal to them.
+func (e *execution) succeed(ctx context.Context, s *store.Settlement, result any) (any, error) {
+	if e.policy.IsFinal != nil && !e.policy.IsFinal(result) {
+		s.Outcome, s.EffectPossible = store.Release, e.effectBefore
+		return result, nil
+	}
+	payloads, err := e.i.encoding.result(ctx, e.info, result)
+	if err != nil {
+		// The effect was made, and its result is lost.
+		return nil, e.fail(ctx, s, err)
+	}
+	s.Outcome = store.Complete
+	encoded, err := marshalPayloads(payloads)
+	if err != nil {
+		return nil, e.fail(ctx, s, err)
+	}
+	s.ResultSize = int64(len(encoded))
+	if limit := e.policy.MaxResultBytes; limit > 0 && len(encoded) > limit {
+		s.Tombstone = store.ResultTooLarge
+		return nil, resultTooLargeError(e.call.key, s.ResultSize, limit)
+	}
+	s.Result = encoded
+	if payloads == nil {
+		return nil, nil
+	}
+	return payloads, nil
+}
+
+// fail makes the settlement of an error, and returns the error that leaves: the
+// body's own, untouched but for the mark of [NoEffect].
+func (e *execution) fail(ctx context.Context, s *store.Settlement, err error) error {
+	err, noEffect := withoutMark(err)
+	if s.Failure, s.NonRetryable = e.failure(err); noEffect {
+		s.Outcome = store.Fail
+		s.EffectPossible = e.effectBefore
+		s.NewGeneration = !e.effectBefore
+		return err
+	}
+	switch {
+	case s.NonRetryable:
+		// The author's definite word: the call has failed, without an effect
+		// that matters.
+		s.Outcome = store.Fail
+	case interrupted(ctx):
+		// Not the activity's outcome: the next attempt starts over. The lease
+		// ends only now that the body has returned.
+		s.Outcome, s.EffectPossible, s.Failure = store.Release, true, nil
+	default:
+		s.Outcome, s.EffectPossible = store.Fail, true
+	}
+	return err
+}
+
+// failure encodes an error, and tells whether Temporal will not retry it: by
+// its flag, or by its type in the retry policy.
+func (e *execution) failure(err error) ([]byte, bool) {
+	f := e.i.encoding.toFailure(err)
+	final := nonRetryable(f, e.info.RetryPolicy)
+	if e.info.IsLocalActivity {
+		// Local activities honour the flag wherever it stands in the chain.
+		var app *temporal.ApplicationError
+		final = final || errors.As(err, &app) && app.NonRetryable()
+	}
+	b, mErr := marshalFailure(f)
+	if mErr != nil {
+		e.log.Warn("dedupe: failure could not be encoded for the record", "Error", mErr)
+	}
+	return b, final
+}
+
+func nonRetryable(f *failurepb.Failure, p *temporal.RetryPolicy) bool {
+	info := f.GetApplicationFailureInfo()
+	return info != nil && (info.GetNonRetryable() || p != nil && slices.Contains(p.NonRetryableErrorTypes, info.GetType()))
+}
+
+// interrupted tells a body whose context was cancelled, by whatever: the
+// workflow, a shutdown, a pause, a reset, a lost lease. A deadline is not among
+// them, since what ends by its own time limit is an outcome.
+func interrupted(ctx context.Context) bool {
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+}

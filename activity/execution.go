@@ -1,0 +1,144 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	sdkactivity "go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// execution is one attempt at a call. It is used by one goroutine.
+type execution struct {
+	i      *Interceptor
+	info   sdkactivity.Info
+	policy Policy
+	call   call
+	hashes []string
+	log    log.Logger
+
+	// generation is the record's, for the provider key. unprotected executions
+	// have no record.
+	generation  int
+	unprotected bool
+	// effectBefore is whether an effect was possible when the record was
+	// acquired; what an execution without effect restores.
+	effectBefore bool
+	kept         *keptLease
+	spent        time.Duration // on deduplication, for telemetry
+}
+
+type executionKey struct{}
+
+// executionFrom returns the execution that ctx belongs to, or nil.
+func executionFrom(ctx context.Context) *execution {
+	e, _ := ctx.Value(executionKey{}).(*execution)
+	return e
+}
+
+func newExecution(ctx context.Context, i *Interceptor, info sdkactivity.Info, p Policy, c call, hashes []string) *execution {
+	c.origin.Owner = i.options.Identity
+	c.origin.TraceParent = telemetry.TraceParent(ctx)
+	return &execution{
+		i: i, info: info, policy: p, call: c, hashes: hashes,
+		log: log.With(sdkactivity.GetLogger(ctx), "DedupeKey", ShortKey(c.key)),
+	}
+}
+
+// execute answers the call from its record, or runs the body.
+func (e *execution) execute(ctx context.Context, next interceptor.ActivityInboundInterceptor, in *interceptor.ExecuteActivityInput) (any, error) {
+	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		// Temporal would drop whatever is answered now. After a reset an
+		// activity can start in this state.
+		e.record(ctx, telemetry.DeadlinePassed)
+		return nil, refuseLate(e.info)
+	}
+	claimed, err := e.claim(ctx)
+	if errors.Is(err, errUnprotected) {
+		e.unprotected = true
+		e.log.Error("dedupe: running without a record, the store cannot be reached", "Error", err)
+		e.record(ctx, telemetry.Unprotected)
+		return next.ExecuteActivity(context.WithValue(ctx, executionKey{}, e), in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if claimed.Other {
+		e.log.Warn("dedupe: answering from a record that another execution of the workflow ID left",
+			"RecordRunID", claimed.Found.RunID)
+	}
+	switch claimed.Action {
+	case store.ActAcquire:
+		return e.own(ctx, claimed, next, in)
+	case store.ActVerify:
+		return e.verify(ctx, claimed, next, in)
+	case store.ActReplay:
+		return e.replay(ctx, claimed)
+	case store.ActReplayFailure:
+		return e.replayFailure(ctx, claimed)
+	case store.ActPending:
+		e.record(ctx, telemetry.Pending)
+		return nil, sdkactivity.ErrResultPending
+	case store.ActConflict:
+		err := conflictError(e.call, claimed.Found, e.hashes)
+		e.log.Error(err.Error())
+		e.record(ctx, telemetry.Conflict)
+		return nil, err
+	case store.ActOther:
+		err := otherExecutionError(e.call, claimed.Found)
+		e.log.Error(err.Error())
+		e.record(ctx, telemetry.OtherExecution)
+		return nil, err
+	default: // store.ActUnknown
+		return e.unknown(ctx, claimed.Found, "an earlier execution ended without a result")
+	}
+}
+
+// own runs the body under the lease that was claimed.
+func (e *execution) own(ctx context.Context, claimed store.Claimed, next interceptor.ActivityInboundInterceptor, in *interceptor.ExecuteActivityInput) (any, error) {
+	e.generation = claimed.Generation
+	e.effectBefore = claimed.EffectPossible()
+	ctx, cancel := e.keepLease(ctx, claimed.Lease)
+	defer cancel(nil)
+	return e.run(ctx, claimed.Lease, next, in)
+}
+
+// record counts how the execution ended.
+func (e *execution) record(ctx context.Context, outcome telemetry.Outcome) {
+	e.i.telemetry.Record(ctx, telemetry.Execution{
+		ActivityType: e.info.ActivityType.Name, Source: string(e.call.source), Outcome: outcome, Latency: e.spent,
+	})
+}
+
+// reservation is what the execution asks the store for, with a token of its own.
+func (e *execution) reservation() store.Reservation {
+	return store.Reservation{
+		Key: e.call.key, Hashes: e.hashes, Token: store.NewToken(),
+		Lease:     leaseFor(e.info),
+		Retention: max(time.Until(e.info.Deadline), 0) + e.policy.Retention,
+		Policy:    e.policy.Takeover, OnOther: e.call.onOther, Origin: e.call.origin,
+	}
+}
+
+// leaseFor is the length of a lease: short, since a crash must be over before
+// the next attempt gives up, but long enough to be renewed three times in it.
+func leaseFor(info sdkactivity.Info) time.Duration {
+	lease := 30 * time.Second
+	if d := info.StartToCloseTimeout / 2; d > 0 {
+		lease = min(lease, d)
+	}
+	if d := info.HeartbeatTimeout; d > 0 {
+		lease = min(lease, d)
+	}
+	return max(lease, 3*time.Second)
+}
+
+func refuseLate(info sdkactivity.Info) error {
+	return later(ErrTypeDeadlinePassed, 0, context.DeadlineExceeded,
+		"the deadline of this attempt passed %v before the body could start", time.Since(info.Deadline).Round(time.Millisecond))
+}

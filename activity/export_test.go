@@ -1,0 +1,29 @@
+package activity
+
+import (
+	"time"
+
+	sdkactivity "go.temporal.io/sdk/activity"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/wire"
+)
+
+// What the tests of the unexported rules need.
+var (
+	JoinKey      = joinKey
+	Bounce       = bounce
+	LeaseFor     = leaseFor
+	Fingerprints = fingerprints
+	RecordKey    = recordKey
+)
+
+// Identify returns the key of a call.
+func Identify(prefix string, info sdkactivity.Info, facts *wire.Facts, p Policy) string {
+	return identify(prefix, info, facts, p).key
+}
+
+// Foreground returns how long an execution may hold back its answer.
+func Foreground(info sdkactivity.Info, settle, call time.Duration, now time.Time) time.Duration {
+	e := execution{info: info, i: &Interceptor{options: Options{SettleTimeout: settle, StoreCallTimeout: call}}}
+	return e.foreground(now)
+}

@@ -1,0 +1,157 @@
+package activity
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	sdkactivity "go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/canonical"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/wire"
+)
+
+// Interceptor is the activity half of the deduplication. One serves any number
+// of workers; [Interceptor.Drain] ends its background work.
+type Interceptor struct {
+	interceptor.WorkerInterceptorBase
+
+	options    Options
+	telemetry  *telemetry.Telemetry
+	encoding   encoding
+	keeper     *keeper
+	gate       gate
+	background sync.WaitGroup
+	logged     sync.Map // what is logged once, by its text
+}
+
+// New returns an interceptor. Its error names the field that is wrong.
+func New(options Options) (*Interceptor, error) {
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	options = options.withDefaults()
+	t, err := telemetry.New(options.TracerProvider, options.MeterProvider)
+	if err != nil {
+		return nil, fmt.Errorf("dedupe: telemetry: %w", err)
+	}
+	i := &Interceptor{
+		options:   options,
+		telemetry: t,
+		encoding:  newEncoding(options.DataConverter, options.FailureConverter),
+		gate:      newGate(options.MaxConcurrentStoreCalls, options.StoreQueueTimeout),
+	}
+	i.keeper = newKeeper(options.Store, options.StoreCallTimeout, options.Logger)
+	return i, nil
+}
+
+// Drain waits until the settlements in the background have ended, which
+// Options.SettleTimeout bounds, or until ctx is done.
+func (i *Interceptor) Drain(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		i.background.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("dedupe: records are still being settled: %w", context.Cause(ctx))
+	}
+}
+
+// InterceptActivity implements interceptor.WorkerInterceptor. It must not fail:
+// Temporal would hear nothing of an error here, and wait for the timeout.
+func (i *Interceptor) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	in := &inbound{i: i}
+	in.Next = next
+	return in
+}
+
+type inbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	i *Interceptor
+}
+
+// ExecuteActivity deduplicates the execution if its type has a policy.
+func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	info := sdkactivity.GetInfo(ctx)
+	policy, ok := a.i.options.policyFor(info.ActivityType.Name)
+	if !ok || executionFrom(ctx) != nil || sessionActivity(info.ActivityType.Name) {
+		return a.Next.ExecuteActivity(ctx, in)
+	}
+	facts, err := a.facts(ctx, info)
+	switch {
+	case facts != nil && facts.Exempt:
+		return a.Next.ExecuteActivity(ctx, in)
+	case facts == nil && info.WorkflowExecution.ID != "":
+		if policy.RequireHeader {
+			return nil, refuse(ErrTypeHeaderRequired, "activity type %q requires the header of the workflow side: %v; "+
+				"register the plugin (dedupe.NewWorkflowPlugin) on the workers that run the workflow", info.ActivityType.Name, err)
+		}
+		a.i.warnOnce(ctx, "dedupe: no usable header, only the attempts of one scheduling are deduplicated",
+			"ActivityType", info.ActivityType.Name, "Reason", err.Error())
+	}
+	if facts != nil && facts.Uncountable != "" && facts.BusinessKey == "" {
+		if info.IsLocalActivity {
+			a.i.warnOnce(ctx, "dedupe: local activity is not deduplicated, its arguments cannot be counted",
+				"ActivityType", info.ActivityType.Name, "Reason", facts.Uncountable)
+			return a.Next.ExecuteActivity(ctx, in)
+		}
+		return nil, refuse(ErrTypeNoFingerprint, "calls of activity type %q cannot be numbered by their arguments: %s; "+
+			"use a step key (dedupe.WithStepKey)", info.ActivityType.Name, facts.Uncountable)
+	}
+	c := identify(a.i.options.KeyPrefix, info, facts, policy)
+	form, err := canonicalForm(policy, in.Args)
+	if err != nil {
+		if info.IsLocalActivity {
+			a.i.warnOnce(ctx, "dedupe: local activity is not deduplicated, its arguments have no fingerprint",
+				"ActivityType", info.ActivityType.Name, "Reason", err.Error())
+			return a.Next.ExecuteActivity(ctx, in)
+		}
+		return nil, refuse(ErrTypeNoFingerprint, "the arguments of activity type %q have no fingerprint: %v; "+
+			"give its policy a Fingerprint function", info.ActivityType.Name, err)
+	}
+	e := newExecution(ctx, a.i, info, policy, c, fingerprints(a.i.options.FingerprintSecrets, c.key, form))
+	return e.execute(ctx, a.Next, in)
+}
+
+// facts reads the header. Its error says why there is none to use.
+func (a *inbound) facts(ctx context.Context, info sdkactivity.Info) (*wire.Facts, error) {
+	payload, ok := interceptor.Header(ctx)[wire.HeaderKey]
+	if !ok {
+		return nil, fmt.Errorf("no header %q: the workflow side is not registered where the workflow runs", wire.HeaderKey)
+	}
+	facts, err := wire.Decode(payload)
+	if err != nil {
+		return nil, err
+	}
+	if err := wire.ForActivity(facts, info.WorkflowExecution.ID); err != nil {
+		return nil, err
+	}
+	return &facts, nil
+}
+
+// canonicalForm is what tells two requests apart.
+func canonicalForm(p Policy, args []any) ([]byte, error) {
+	if p.Fingerprint != nil {
+		return p.Fingerprint(args)
+	}
+	return canonical.Append(nil, args, canonical.Lenient)
+}
+
+// warnOnce logs a message once for its text and the first value.
+func (i *Interceptor) warnOnce(ctx context.Context, message string, keyvals ...any) {
+	if _, seen := i.logged.LoadOrStore(fmt.Sprint(message, keyvals[1]), true); !seen {
+		sdkactivity.GetLogger(ctx).Warn(message, keyvals...)
+	}
+}
+
+// sessionActivity tells the framework's own activities, one of which lives as
+// long as its session.
+func sessionActivity(name string) bool {
+	return name == "internalSessionCreationActivity" || name == "internalSessionCompletionActivity"
+}

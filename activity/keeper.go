@@ -1,0 +1,135 @@
+package activity
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// keeper renews the leases of all executions of this process that are neither
+// settled nor abandoned, in one statement at a third of the shortest lease. Its
+// timer runs only while there is a lease to keep.
+type keeper struct {
+	store   store.Store
+	timeout time.Duration
+	log     *slog.Logger
+
+	mu       sync.Mutex
+	kept     map[*keptLease]struct{}
+	timer    *time.Timer
+	due      time.Time // when the timer fires; zero while it does not
+	renewing bool
+}
+
+// keptLease is one lease in the keeper's care.
+type keptLease struct {
+	store.Lease
+	// until is when a body that ignores its cancellation is abandoned.
+	until time.Time
+	// lost is called when another execution has the record.
+	lost func()
+}
+
+func newKeeper(s store.Store, timeout time.Duration, log *slog.Logger) *keeper {
+	return &keeper{store: s, timeout: timeout, log: log, kept: map[*keptLease]struct{}{}}
+}
+
+// keep renews the lease from now on, until drop is called.
+func (k *keeper) keep(l *keptLease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.kept[l] = struct{}{}
+	k.arm(l.Duration / 3)
+}
+
+// drop ends the renewing of a lease; what a renewal under way finds out about
+// it is ignored.
+func (k *keeper) drop(l *keptLease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.kept, l)
+	if len(k.kept) == 0 && k.timer != nil {
+		k.timer.Stop()
+		k.due = time.Time{}
+	}
+}
+
+// arm makes sure that the timer fires within d. The caller holds the lock.
+func (k *keeper) arm(d time.Duration) {
+	due := time.Now().Add(d)
+	switch {
+	case k.renewing || !k.due.IsZero() && !k.due.After(due):
+		return
+	case k.timer == nil:
+		k.timer = time.AfterFunc(d, k.renew)
+	default:
+		k.timer.Reset(d)
+	}
+	k.due = due
+}
+
+// renew renews every lease once and arms the timer again.
+func (k *keeper) renew() {
+	k.mu.Lock()
+	if k.renewing || len(k.kept) == 0 {
+		k.mu.Unlock()
+		return
+	}
+	k.renewing, k.due = true, time.Time{}
+	now := time.Now()
+	var keeping []*keptLease
+	for l := range k.kept {
+		if now.After(l.until) {
+			delete(k.kept, l)
+			k.log.Error("dedupe: body abandoned, it ran on past its deadline and MaxOverrun; another execution may take the call over",
+				"DedupeKey", ShortKey(l.Key))
+			continue
+		}
+		keeping = append(keeping, l)
+	}
+	k.mu.Unlock()
+
+	answers, err := k.ask(keeping)
+
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.renewing = false
+	if err != nil {
+		k.log.Warn("dedupe: leases could not be renewed, trying again", "Leases", len(keeping), "Error", err)
+	}
+	for i, l := range keeping {
+		if _, still := k.kept[l]; still && err == nil && answers[i] == store.Lost {
+			delete(k.kept, l)
+			l.lost()
+		}
+	}
+	if next := shortest(k.kept); next > 0 {
+		k.arm(next / 3)
+	}
+}
+
+func (k *keeper) ask(leases []*keptLease) ([]store.Renewal, error) {
+	if len(leases) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), k.timeout)
+	defer cancel()
+	args := make([]store.Lease, len(leases))
+	for i, l := range leases {
+		args[i] = l.Lease
+	}
+	return k.store.Renew(ctx, args)
+}
+
+func shortest(kept map[*keptLease]struct{}) time.Duration {
+	var d time.Duration
+	for l := range kept {
+		if d == 0 || l.Duration < d {
+			d = l.Duration
+		}
+	}
+	return d
+}

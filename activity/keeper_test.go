@@ -1,0 +1,123 @@
+package activity_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// In these tests an hour passes at once; a lease is half a minute long.
+func TestKeeper(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a body keeps its lease for as long as it runs", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := unreliable(t)
+			b := setup(t, withStore(s))
+			_, err := b.run(1, func(context.Context) error {
+				for range 8 {
+					time.Sleep(time.Minute)
+					r, err := b.store.Get(context.Background(), b.record("1").Key)
+					require.NoError(t, err)
+					require.True(t, r.LeaseLive())
+				}
+				return nil
+			})
+			require.NoError(t, err)
+			require.Equal(t, 1, b.record("1").Acquisitions)
+			require.InDelta(t, 48, s.renewals.Load(), 2, "one statement every ten seconds")
+		})
+	})
+
+	t.Run("one statement renews all leases of the process", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := unreliable(t)
+			b := setup(t, withStore(s))
+			done := make(chan error)
+			for n := 1; n <= 20; n++ {
+				go func() {
+					_, err := b.run(n, func(context.Context) error { time.Sleep(95 * time.Second); return nil })
+					done <- err
+				}()
+			}
+			for range 20 {
+				require.NoError(t, <-done)
+			}
+			require.InDelta(t, 9, s.renewals.Load(), 1)
+		})
+	})
+
+	t.Run("an owner that was cut off while another took over is cancelled, and changes nothing", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			cut := unreliable(t)
+			first, second := setup(t, withStore(cut)), setup(t, withStore(cut.Store))
+			started, ended := make(chan struct{}), make(chan string)
+			var cause error
+			go func() {
+				v, err := first.run(1, func(ctx context.Context) (string, error) {
+					cut.down.Store(true)
+					close(started)
+					<-ctx.Done()
+					cause = context.Cause(ctx)
+					return "first", nil
+				})
+				var got string
+				if err == nil {
+					err = v.Get(&got)
+				}
+				if err != nil {
+					got = err.Error()
+				}
+				ended <- got
+			}()
+			<-started
+			time.Sleep(40 * time.Second) // its lease is over
+			v, err := second.run(1, func(context.Context) (string, error) { return "second", nil })
+			require.NoError(t, err)
+			var got string
+			require.NoError(t, v.Get(&got))
+			require.Equal(t, "second", got)
+
+			before := second.record("1")
+			cut.down.Store(false)
+			require.Equal(t, "second", <-ended, "what leaves is what is recorded")
+			require.ErrorIs(t, cause, activity.ErrLeaseLost)
+			require.Equal(t, before, second.record("1"))
+			require.Equal(t, 2, before.Acquisitions)
+		})
+	})
+
+	t.Run("a body that ignores its deadline for longer than MaxOverrun is abandoned", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			b := setup(t, withPolicy(activity.Policy{MaxOverrun: time.Minute}))
+			leave, ended := make(chan struct{}), make(chan struct{})
+			go func() {
+				_, _ = b.run(1, func(context.Context) error { <-leave; return nil })
+				close(ended)
+			}()
+			// Ten minutes of start-to-close, a minute of overrun, and a lease.
+			time.Sleep(10*time.Minute + 50*time.Second)
+			r, err := b.store.Get(context.Background(), b.record("1").Key)
+			require.NoError(t, err)
+			require.True(t, r.LeaseLive())
+			time.Sleep(time.Minute)
+			r, err = b.store.Get(context.Background(), r.Key)
+			require.NoError(t, err)
+			require.False(t, r.LeaseLive())
+			require.Equal(t, store.InProgress, r.Status)
+			close(leave)
+			<-ended
+			require.Equal(t, store.Completed, b.record("1").Status, "the truth is welcome while nobody else has the record")
+		})
+	})
+}

@@ -1,0 +1,136 @@
+package activity_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/memstore"
+)
+
+// unreliable returns a store whose faults the test sets.
+func unreliable(t *testing.T) *faulty {
+	t.Helper()
+	memory, err := memstore.New(memstore.Options{})
+	require.NoError(t, err)
+	return &faulty{Store: memory}
+}
+
+func TestStoreOutage(t *testing.T) {
+	t.Parallel()
+	soon := activity.Policy{WaitLimit: time.Millisecond}
+
+	t.Run("the body does not run, and the answer is benign and comes back later", func(t *testing.T) {
+		t.Parallel()
+		s := unreliable(t)
+		b, runs := setup(t, withStore(s), withPolicy(soon)), 0
+		s.down.Store(true)
+		_, err := b.run(1, counted(&runs), "10 EUR")
+		app := requireErrType(t, err, activity.ErrTypeStoreUnavailable)
+		require.False(t, app.NonRetryable())
+		require.Equal(t, temporal.ApplicationErrorCategoryBenign, app.Category())
+		require.GreaterOrEqual(t, app.NextRetryDelay(), time.Second)
+		require.Zero(t, runs)
+		s.down.Store(false)
+		require.NoError(t, b.interceptor.Drain(context.Background()))
+	})
+
+	t.Run("RunUnprotected runs the body, and counts it", func(t *testing.T) {
+		t.Parallel()
+		s := unreliable(t)
+		b, e := setup(t, withStore(s), withPolicy(activity.Policy{OnStoreError: activity.RunUnprotected})), &ends{}
+		s.down.Store(true)
+		_, err := b.run(1, e.body)
+		require.NoError(t, err)
+		require.Equal(t, 1, e.runs)
+		require.Len(t, string(e.keys[0]), 64)
+		require.Equal(t, map[string]int64{"unprotected": 1}, b.outcomes())
+		s.down.Store(false)
+		require.NoError(t, b.interceptor.Drain(context.Background()))
+	})
+
+	t.Run("a reservation whose answer was lost is recognised as its own", func(t *testing.T) {
+		t.Parallel()
+		s := unreliable(t)
+		b, runs := setup(t, withStore(s)), 0
+		s.loseAnswer.Store(1)
+		_, err := b.run(1, counted(&runs), "10 EUR")
+		require.NoError(t, err)
+		require.Equal(t, 1, runs)
+		r := b.record("1")
+		require.Equal(t, store.Completed, r.Status)
+		require.Equal(t, 1, r.Acquisitions)
+		require.NoError(t, b.interceptor.Drain(context.Background()))
+	})
+
+	t.Run("a settlement whose answer was lost is repeated and recognised", func(t *testing.T) {
+		t.Parallel()
+		s := unreliable(t)
+		b := setup(t, withStore(s))
+		for range 2 {
+			_, err := b.run(1, func(context.Context) error { s.loseAnswer.Store(1); return nil })
+			require.NoError(t, err)
+		}
+		require.Equal(t, map[string]int64{"executed": 1, "replayed": 1}, b.outcomes())
+	})
+
+	t.Run("an outage while the body runs leaves its result to the background", func(t *testing.T) {
+		t.Parallel()
+		s := unreliable(t)
+		b, runs := setup(t, withStore(s)), 0
+		env := b.env(1)
+		env.SetHeartbeatDetails("x")
+		_, err := runIn(env, func(context.Context) error {
+			runs++
+			s.down.Store(true)
+			time.AfterFunc(200*time.Millisecond, func() { s.down.Store(false) })
+			return nil
+		})
+		require.NoError(t, err)
+		require.NoError(t, b.interceptor.Drain(context.Background()))
+		require.Equal(t, store.Completed, b.record("1").Status)
+	})
+
+	t.Run("executions that queue too long for the store are told that it is busy", func(t *testing.T) {
+		t.Parallel()
+		s := &stuck{entered: make(chan struct{}), leave: make(chan struct{})}
+		memory, err := memstore.New(memstore.Options{})
+		require.NoError(t, err)
+		s.Store = memory
+		b, runs := setup(t, withStore(s), func(o *activity.Options) {
+			o.MaxConcurrentStoreCalls, o.StoreQueueTimeout = 1, time.Millisecond
+			o.Policies = map[string]activity.Policy{activity.AnyActivity: soon}
+		}), 0
+		first := make(chan error)
+		go func() {
+			_, err := b.run(1, counted(new(int)), "10 EUR")
+			first <- err
+		}()
+		<-s.entered
+		_, err = b.run(2, counted(&runs), "10 EUR")
+		requireErrType(t, err, activity.ErrTypeStoreBusy)
+		require.Zero(t, runs)
+		close(s.leave)
+		require.NoError(t, <-first)
+	})
+}
+
+// stuck is a store whose first reservation takes until the test lets it go.
+type stuck struct {
+	store.Store
+	entered, leave chan struct{}
+}
+
+func (s *stuck) Reserve(ctx context.Context, r []store.Reservation) ([]store.Found, error) {
+	select {
+	case s.entered <- struct{}{}:
+	case <-s.leave:
+	}
+	<-s.leave
+	return s.Store.Reserve(ctx, r)
+}

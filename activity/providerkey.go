@@ -1,0 +1,62 @@
+package activity
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+
+	sdkactivity "go.temporal.io/sdk/activity"
+)
+
+// ProviderKey is an idempotency key for a downstream service: 64 hex digits,
+// stable over the attempts of a call.
+type ProviderKey string
+
+// For derives a key for one of several downstream calls of an activity, such
+// as For("stripe", "charge"). Equal parts give equal keys.
+func (k ProviderKey) For(parts ...string) ProviderKey {
+	return derive("dedupe:for", append([]string{string(k)}, parts...)...)
+}
+
+// Key returns the provider key of the activity that ctx belongs to. It stays
+// the same over attempts, crashes and takeovers, and moves only when it is
+// certain that the provider has seen no effect. In an activity that is not
+// deduplicated it is stable over the attempts of one scheduling. It panics
+// outside an activity.
+func Key(ctx context.Context) ProviderKey {
+	if e := executionFrom(ctx); e != nil {
+		return recordKey(e.call.key, e.generation)
+	}
+	if !sdkactivity.IsActivity(ctx) {
+		panic("dedupe: Key was called outside an activity")
+	}
+	info := sdkactivity.GetInfo(ctx)
+	run := info.WorkflowExecution.RunID
+	if run == "" {
+		run = info.ActivityRunID
+	}
+	return derive("dedupe:invocation", run, info.ActivityID, nanos(info.ScheduledTime))
+}
+
+func recordKey(key string, generation int) ProviderKey {
+	return derive("dedupe:record", key, strconv.Itoa(generation))
+}
+
+// derive digests a domain and parts; lengths go in, so that no two lists of
+// parts look alike.
+func derive(domain string, parts ...string) ProviderKey {
+	h := sha256.New()
+	write := func(s string) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+		_, _ = h.Write(n[:])
+		_, _ = h.Write([]byte(s))
+	}
+	write(domain)
+	for _, p := range parts {
+		write(p)
+	}
+	return ProviderKey(hex.EncodeToString(h.Sum(nil)))
+}

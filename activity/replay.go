@@ -1,0 +1,71 @@
+package activity
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// replay answers from the record's result. The bytes go to Temporal as they are
+// stored: decoding and encoding them again could change them, or encrypt them
+// twice.
+func (e *execution) replay(ctx context.Context, claimed store.Claimed) (any, error) {
+	outcome := telemetry.Replayed
+	if claimed.Other {
+		outcome = telemetry.ReplayedOther
+	}
+	return e.answer(ctx, claimed.Found, outcome)
+}
+
+func (e *execution) answer(ctx context.Context, found store.Record, outcome telemetry.Outcome) (any, error) {
+	switch found.Tombstone {
+	case "":
+	case store.ResultTooLarge:
+		e.record(ctx, telemetry.ResultTooLarge)
+		return nil, resultTooLargeError(e.call.key, found.ResultSize, e.policy.MaxResultBytes)
+	default:
+		e.record(ctx, telemetry.RecordCorrupt)
+		return nil, refuse(ErrTypeRecordCorrupt, "the result of %q is gone (%s); the activity succeeded and is not run again", e.call.key, found.Tombstone)
+	}
+	payloads, err := unmarshalPayloads(found.Result)
+	if err != nil {
+		return nil, e.corrupt(ctx, "result", err)
+	}
+	e.log.Info("dedupe: replayed the recorded result, the body did not run",
+		"FirstSeen", found.CreatedAt.UTC().Format(time.RFC3339), "RecordRunID", found.RunID)
+	e.record(ctx, outcome)
+	if payloads == nil {
+		return nil, nil
+	}
+	return payloads, nil
+}
+
+// replayFailure answers with the recorded failure, as the body returned it.
+func (e *execution) replayFailure(ctx context.Context, claimed store.Claimed) (any, error) {
+	failure, err := unmarshalFailure(claimed.Found.Failure)
+	if err != nil {
+		return nil, e.corrupt(ctx, "failure", err)
+	}
+	e.log.Info("dedupe: replayed the recorded failure, the body did not run")
+	e.record(ctx, telemetry.ReplayedFailure)
+	return nil, e.i.encoding.toError(failure)
+}
+
+func (e *execution) corrupt(ctx context.Context, what string, err error) error {
+	e.record(ctx, telemetry.RecordCorrupt)
+	return refuse(ErrTypeRecordCorrupt, "the recorded %s of %q cannot be read: %v; the body did not run", what, e.call.key, err)
+}
+
+// superseded answers an execution whose record another one has taken over: with
+// the recorded result if there is one, since that is the call's answer.
+func (e *execution) superseded(ctx context.Context) (any, error) {
+	read, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.i.options.StoreCallTimeout)
+	defer cancel()
+	if found, err := e.i.options.Store.Get(read, e.call.key); err == nil && found.Status == store.Completed {
+		return e.answer(ctx, found, telemetry.Superseded)
+	}
+	e.record(ctx, telemetry.Superseded)
+	return nil, later(ErrTypeLeaseLost, 0, ErrLeaseLost, "call %q: %v", e.call.key, ErrLeaseLost)
+}

@@ -1,0 +1,193 @@
+package activity_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// counted is a body that counts its runs.
+func counted(runs *int) func(context.Context, string) (string, error) {
+	return func(_ context.Context, in string) (string, error) {
+		*runs++
+		return "charged " + in, nil
+	}
+}
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a call that was made answers from its record and does not run again", func(t *testing.T) {
+		t.Parallel()
+		b, runs := setup(t), 0
+		for range 3 {
+			v, err := b.run(1, counted(&runs), "10 EUR")
+			require.NoError(t, err)
+			var got string
+			require.NoError(t, v.Get(&got))
+			require.Equal(t, "charged 10 EUR", got)
+		}
+		require.Equal(t, 1, runs)
+		require.Equal(t, map[string]int64{"executed": 1, "replayed": 2}, b.outcomes())
+		require.Equal(t, store.Completed, b.record("1").Status)
+	})
+
+	t.Run("calls with equal arguments and other numbers all run", func(t *testing.T) {
+		t.Parallel()
+		b, runs := setup(t), 0
+		for n := 1; n <= 3; n++ {
+			_, err := b.run(n, counted(&runs), "10 EUR")
+			require.NoError(t, err)
+		}
+		require.Equal(t, 3, runs)
+	})
+
+	t.Run("calls without a header all run", func(t *testing.T) {
+		t.Parallel()
+		b, runs := setup(t), 0
+		for range 2 {
+			_, err := b.run(0, counted(&runs), "10 EUR")
+			require.NoError(t, err)
+		}
+		require.Equal(t, 2, runs)
+	})
+
+	t.Run("another request under the key is refused and nothing is written", func(t *testing.T) {
+		t.Parallel()
+		b, runs := setup(t), 0
+		_, err := b.run(1, counted(&runs), "10 EUR")
+		require.NoError(t, err)
+		before := b.record("1")
+
+		_, err = b.run(1, counted(&runs), "99 EUR")
+		app := requireErrType(t, err, activity.ErrTypeConflict)
+		require.True(t, app.NonRetryable())
+		require.Contains(t, app.Message(), before.Key)
+		require.Contains(t, app.Message(), "was reused for a different request")
+		require.Contains(t, app.Message(), before.Hash)
+		require.NotContains(t, app.Message(), "EUR", "an error must not show arguments")
+		require.Equal(t, 1, runs)
+		require.Equal(t, before, b.record("1"))
+	})
+
+	t.Run("a record of another execution is refused, naming both runs and the remedies", func(t *testing.T) {
+		t.Parallel()
+		b, runs := setup(t), 0
+		_, err := b.run(1, counted(&runs), "10 EUR")
+		require.NoError(t, err)
+
+		other := call(1)
+		other.RunID, other.Lineage, other.OriginalRunID = "run-2", "run-2", "run-2"
+		_, err = runIn(b.envWith(&other), counted(&runs), "10 EUR")
+		app := requireErrType(t, err, activity.ErrTypeOtherExecution)
+		require.True(t, app.NonRetryable())
+		for _, part := range []string{"lineage run-1", "lineage run-2", "new workflow ID", "OnOtherExecution", "Scope"} {
+			require.Contains(t, app.Message(), part)
+		}
+		require.Equal(t, 1, runs)
+	})
+
+	t.Run("a record of another execution is replayed where the policy says so, and flagged", func(t *testing.T) {
+		t.Parallel()
+		b, runs := setup(t, withPolicy(activity.Policy{OnOtherExecution: store.ReplayOther})), 0
+		_, err := b.run(1, counted(&runs), "10 EUR")
+		require.NoError(t, err)
+		other := call(1)
+		other.RunID, other.Lineage, other.OriginalRunID = "run-2", "run-2", "run-2"
+		_, err = runIn(b.envWith(&other), counted(&runs), "10 EUR")
+		require.NoError(t, err)
+		require.Equal(t, 1, runs)
+		require.Equal(t, int64(1), b.outcomes()["replayed_other_execution"])
+	})
+
+	t.Run("a call whose workflow exempts it runs each time", func(t *testing.T) {
+		t.Parallel()
+		b, runs := setup(t), 0
+		exempt := call(1)
+		exempt.Exempt = true
+		for range 2 {
+			_, err := runIn(b.envWith(&exempt), counted(&runs), "10 EUR")
+			require.NoError(t, err)
+		}
+		require.Equal(t, 2, runs)
+	})
+
+	t.Run("a type without policy, or with one that is off, runs each time", func(t *testing.T) {
+		t.Parallel()
+		for name, policies := range map[string]map[string]activity.Policy{
+			"no policy": {"Refund": {}},
+			"off":       {activity.AnyActivity: {}, "Charge": {Off: true}},
+		} {
+			b, runs := setup(t, func(o *activity.Options) { o.Policies = policies }), 0
+			for range 2 {
+				_, err := b.run(1, counted(&runs), "10 EUR")
+				require.NoError(t, err, name)
+			}
+			require.Equal(t, 2, runs, name)
+		}
+	})
+
+	t.Run("a policy that requires a header refuses a call without one", func(t *testing.T) {
+		t.Parallel()
+		b, runs := setup(t, withPolicy(activity.Policy{RequireHeader: true})), 0
+		_, err := b.run(0, counted(&runs), "10 EUR")
+		requireErrType(t, err, activity.ErrTypeHeaderRequired)
+		require.Zero(t, runs)
+	})
+
+	t.Run("a header that is meant for another workflow is ignored", func(t *testing.T) {
+		t.Parallel()
+		b, runs := setup(t), 0
+		_, err := b.run(1, counted(&runs), "10 EUR")
+		require.NoError(t, err)
+		foreign := call(1)
+		foreign.WorkflowID = "somebody-else"
+		_, err = runIn(b.envWith(&foreign), counted(&runs), "10 EUR")
+		require.NoError(t, err)
+		require.Equal(t, 2, runs)
+	})
+
+	t.Run("arguments without a fingerprint are refused before the body", func(t *testing.T) {
+		t.Parallel()
+		b, runs := setup(t, withPolicy(activity.Policy{Fingerprint: func([]any) ([]byte, error) { return nil, context.Canceled }})), 0
+		_, err := b.run(1, counted(&runs), "10 EUR")
+		app := requireErrType(t, err, activity.ErrTypeNoFingerprint)
+		require.Contains(t, app.Message(), `"Charge"`)
+		require.Zero(t, runs)
+	})
+
+	t.Run("the results that are easily lost come back as the first run gave them", func(t *testing.T) {
+		t.Parallel()
+		for name, body := range map[string]any{
+			"no result":    func(context.Context) error { return nil },
+			"nil pointer":  func(context.Context) (*string, error) { return nil, nil },
+			"nil slice":    func(context.Context) ([]string, error) { return nil, nil },
+			"empty slice":  func(context.Context) ([]string, error) { return []string{}, nil },
+			"nil bytes":    func(context.Context) ([]byte, error) { return nil, nil },
+			"empty map":    func(context.Context) (map[string]int, error) { return map[string]int{}, nil },
+			"zero":         func(context.Context) (int, error) { return 0, nil },
+			"empty string": func(context.Context) (string, error) { return "", nil },
+			"false":        func(context.Context) (bool, error) { return false, nil },
+			"empty struct": func(context.Context) (struct{}, error) { return struct{}{}, nil },
+			"NUL":          func(context.Context) (string, error) { return "a\x00b", nil },
+			"invalid text": func(context.Context) ([]byte, error) { return []byte{0xff, 0xfe, 0}, nil },
+			"typed nil":    func(context.Context) (any, error) { return (*string)(nil), nil },
+		} {
+			plain := setup(t, func(o *activity.Options) { o.Policies = map[string]activity.Policy{"Other": {}} })
+			native, err := plain.run(1, body)
+			require.NoError(t, err, name)
+			b := setup(t)
+			first, err := b.run(1, body)
+			require.NoError(t, err, name)
+			second, err := b.run(1, body)
+			require.NoError(t, err, name)
+			require.Equal(t, payloadOf(t, native), payloadOf(t, first), name)
+			require.Equal(t, payloadOf(t, native), payloadOf(t, second), name)
+			require.Equal(t, map[string]int64{"executed": 1, "replayed": 1}, b.outcomes(), name)
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package activity
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	sdkactivity "go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// run executes the body, whose lease is being kept, and settles what became of
+// it.
+func (e *execution) run(ctx context.Context, lease store.Lease, next interceptor.ActivityInboundInterceptor, in *interceptor.ExecuteActivityInput) (any, error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		// A panic, which goes on to Temporal as it came, or runtime.Goexit,
+		// which nothing can stop: nobody knows what the body has done.
+		value := recover()
+		e.settleAbandoned(ctx, lease, value)
+		if value != nil {
+			panic(value)
+		}
+	}()
+	result, err := next.ExecuteActivity(context.WithValue(ctx, executionKey{}, e), in)
+	returned = true
+	return e.finish(ctx, lease, result, err)
+}
+
+// keepLease hands the lease to the keeper and returns the body's context, which
+// is cancelled with ErrLeaseLost as its cause when another execution has it.
+func (e *execution) keepLease(ctx context.Context, lease store.Lease) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	e.kept = &keptLease{
+		Lease: lease,
+		until: e.info.Deadline.Add(overrun(e.policy, e.info)),
+		lost: func() {
+			e.log.Error("dedupe: lease lost, another execution has taken this call over")
+			e.i.telemetry.LeaseLost(ctx, e.info.ActivityType.Name)
+			cancel(ErrLeaseLost)
+		},
+	}
+	if e.info.Deadline.IsZero() {
+		e.kept.until = time.Now().Add(time.Hour)
+	}
+	e.i.keeper.keep(e.kept)
+	return ctx, cancel
+}
+
+// overrun is how long the lease is kept past the attempt's deadline.
+func overrun(p Policy, info sdkactivity.Info) time.Duration {
+	if p.MaxOverrun > 0 {
+		return p.MaxOverrun
+	}
+	return min(max(2*info.StartToCloseTimeout, time.Minute), time.Hour)
+}
+
+// settleAbandoned records that the body never returned.
+func (e *execution) settleAbandoned(ctx context.Context, lease store.Lease, value any) {
+	s := store.Settlement{Key: lease.Key, Token: lease.Token, Outcome: store.Release, EffectPossible: true}
+	if value != nil {
+		if failure, err := e.i.encoding.failure(temporal.NewApplicationError(fmt.Sprintf("panic: %v", value), "PanicError")); err == nil {
+			s.Outcome, s.Failure = store.Fail, failure
+		}
+	}
+	e.settle(ctx, s)
+}

@@ -1,0 +1,103 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// settle writes how the execution ended, detached from its cancellation. In the
+// foreground it takes no longer than Temporal would wait for the answer; then
+// the answer goes out, and settling goes on in the background. The lease is kept
+// until then. known tells whether the store has answered.
+func (e *execution) settle(ctx context.Context, s store.Settlement) (settled store.Settled, known bool) {
+	begun := time.Now()
+	ctx, span := e.i.telemetry.Start(context.WithoutCancel(ctx), telemetry.SpanSettle, e.spanAttributes()...)
+	defer func() {
+		e.spent += time.Since(begun)
+		span.End()
+	}()
+	span.SetAttributes(telemetry.AttrAction.String(s.Outcome.String()))
+	end := begun.Add(e.i.options.SettleTimeout)
+	fg, cancel := context.WithDeadline(ctx, begun.Add(e.foreground(begun)))
+	defer cancel()
+	settled, err := e.i.settleUntil(fg, s)
+	if err == nil {
+		e.settledAs(ctx, s, settled)
+		return settled, true
+	}
+	span.SetStatus(codes.Error, "settling goes on in the background")
+	e.log.Warn("dedupe: record not settled yet, going on in the background", "Error", err)
+	e.i.background.Go(func() {
+		bg, cancel := context.WithDeadline(ctx, end)
+		defer cancel()
+		settled, err := e.i.settleUntil(bg, s)
+		if err != nil {
+			e.drop()
+			e.log.Error("dedupe: record could not be settled; Temporal's history is now the only record of this call",
+				"Outcome", s.Outcome.String(), "Error", err)
+			e.i.telemetry.SettleFailed(ctx, e.info.ActivityType.Name)
+			return
+		}
+		e.settledAs(ctx, s, settled)
+	})
+	return 0, false
+}
+
+// settledAs ends the lease and reports what the store has answered.
+func (e *execution) settledAs(ctx context.Context, s store.Settlement, settled store.Settled) {
+	e.drop()
+	switch settled {
+	case store.Stale:
+		e.log.Error("dedupe: stale write rejected, another execution has taken this call over", "Outcome", s.Outcome.String())
+		e.i.telemetry.StaleWrite(ctx, e.info.ActivityType.Name)
+	case store.Missing:
+		e.log.Error("dedupe: record is gone, Temporal's history is now the only record of this call", "Outcome", s.Outcome.String())
+		e.i.telemetry.SettleFailed(ctx, e.info.ActivityType.Name)
+	}
+}
+
+func (e *execution) drop() {
+	if e.kept != nil {
+		e.i.keeper.drop(e.kept)
+	}
+}
+
+// foreground is how long settling may hold back the answer to Temporal.
+func (e *execution) foreground(now time.Time) time.Duration {
+	budget := e.i.options.SettleTimeout
+	if d := e.info.HeartbeatTimeout; d > 0 {
+		budget = min(budget, d/2)
+	}
+	if e.info.Deadline.IsZero() {
+		return budget
+	}
+	switch left := e.info.Deadline.Sub(now); {
+	case left <= 0: // the answer is dropped anyway
+		return min(budget, e.i.options.StoreCallTimeout)
+	case left < 2*time.Second:
+		return min(budget, left/2)
+	default:
+		return min(budget, left-time.Second)
+	}
+}
+
+// settleUntil settles until the store has answered or ctx is done.
+func (i *Interceptor) settleUntil(ctx context.Context, s store.Settlement) (store.Settled, error) {
+	for delay := 50 * time.Millisecond; ; delay = min(2*delay, time.Second) {
+		call, cancel := context.WithTimeout(ctx, i.options.StoreCallTimeout)
+		answers, err := i.options.Store.Settle(call, []store.Settlement{s})
+		cancel()
+		if err == nil {
+			return answers[0], nil
+		}
+		if errors.Is(err, store.ErrInvalidArgument) || errors.Is(err, store.ErrClosed) || !pause(ctx, jitter(delay)) {
+			return 0, err
+		}
+	}
+}

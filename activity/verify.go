@@ -1,0 +1,108 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/interceptor"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// VerifyRequest asks how an earlier execution of a call ended.
+type VerifyRequest struct {
+	// Key is the provider key that the earlier execution used.
+	Key ProviderKey
+	// Args are the call's decoded arguments.
+	Args []any
+	// FirstSeen is when the call was first reserved, by the store's clock.
+	FirstSeen time.Time
+}
+
+// Verification is a verifier's answer: [Done], [NotDone] or [CannotTell].
+type Verification struct {
+	kind   verificationKind
+	result any
+}
+
+type verificationKind int
+
+const (
+	cannotTell verificationKind = iota
+	done
+	notDone
+)
+
+// Done says that the effect was made, with this result.
+func Done(result any) Verification { return Verification{kind: done, result: result} }
+
+// NotDone says that the effect was certainly not made: the body runs.
+func NotDone() Verification { return Verification{kind: notDone} }
+
+// CannotTell says that nobody knows: the call is refused with
+// [ErrTypeOutcomeUnknown] and held for an operator. It is also what an error, a
+// panic or a timeout of the verifier means.
+func CannotTell() Verification { return Verification{} }
+
+// verify asks the policy's verifier under the new lease, and goes on as it says.
+func (e *execution) verify(ctx context.Context, claimed store.Claimed, next interceptor.ActivityInboundInterceptor, in *interceptor.ExecuteActivityInput) (any, error) {
+	e.generation, e.effectBefore = claimed.Generation, claimed.EffectPossible()
+	leaseCtx, cancel := e.keepLease(ctx, claimed.Lease)
+	defer cancel(nil)
+	answer, err := e.ask(leaseCtx, VerifyRequest{
+		Key: recordKey(e.call.key, claimed.Generation), Args: in.Args, FirstSeen: claimed.Found.CreatedAt,
+	})
+	switch {
+	case leaseCtx.Err() != nil:
+		e.settle(ctx, release(claimed))
+		if ctx.Err() == nil {
+			return e.superseded(ctx)
+		}
+		e.record(ctx, telemetry.Canceled)
+		return nil, ctx.Err()
+	case answer.kind == done:
+		return e.finish(leaseCtx, claimed.Lease, answer.result, nil)
+	case answer.kind == notDone:
+		e.effectBefore = false
+		return e.run(leaseCtx, claimed.Lease, next, in)
+	}
+	e.settle(ctx, store.Settlement{Key: claimed.Lease.Key, Token: claimed.Lease.Token, Outcome: store.Hold, OwnLease: true})
+	why := "the verifier cannot tell"
+	if err != nil {
+		why = fmt.Sprintf("the verifier failed (%v)", err)
+	}
+	return e.unknown(ctx, claimed.Found, why)
+}
+
+// ask calls the verifier with a deadline of its own.
+func (e *execution) ask(ctx context.Context, request VerifyRequest) (answer Verification, err error) {
+	if e.policy.Verify == nil {
+		return CannotTell(), errors.New("the policy no longer has one")
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.policy.VerifyTimeout)
+	defer cancel()
+	defer func() {
+		if value := recover(); value != nil {
+			answer, err = CannotTell(), fmt.Errorf("panic: %v", value)
+		}
+	}()
+	answer, err = e.policy.Verify(ctx, request)
+	if err == nil && ctx.Err() != nil && answer.kind == cannotTell {
+		err = ctx.Err()
+	}
+	if err != nil {
+		answer = CannotTell()
+	}
+	return answer, err
+}
+
+// unknown refuses the call, whose record is held for an operator.
+func (e *execution) unknown(ctx context.Context, found store.Record, why string) (any, error) {
+	err := outcomeUnknownError(e.call, found, why)
+	e.log.Error(err.Error())
+	e.record(ctx, telemetry.OutcomeUnknown)
+	return nil, err
+}

@@ -1,0 +1,108 @@
+package activity
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	sdkactivity "go.temporal.io/sdk/activity"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
+)
+
+const (
+	// pollFirst and pollMost bound how often a waiting execution asks again.
+	pollFirst = 50 * time.Millisecond
+	pollMost  = time.Second
+	// minBounce is the shortest delay that Temporal's timers keep.
+	minBounce = time.Second
+)
+
+// retryLater is an answer that waiting may change.
+type retryLater struct {
+	errType string
+	outcome telemetry.Outcome
+	delay   time.Duration // how long it is expected to last
+	cause   error
+}
+
+// waiter waits inside one attempt, and heartbeats for the user meanwhile.
+type waiter struct {
+	e     *execution
+	since time.Time
+	poll  time.Duration
+	beat  *heartbeater
+}
+
+func newWaiter(ctx context.Context, e *execution) *waiter {
+	return &waiter{e: e, since: time.Now(), poll: pollFirst, beat: newHeartbeater(ctx, e.info)}
+}
+
+func (w *waiter) stop() { w.beat.stop() }
+
+// wait returns nil when it is time to ask again, and otherwise the error with
+// which the attempt ends: ctx's own when it was cancelled, or a bounce. A bounce
+// costs an attempt. It happens when the execution has waited long enough that a
+// body could no longer have most of the attempt, and only where Temporal will
+// try again: never on the last attempt, or near the end of schedule-to-close,
+// where it would be the activity's final failure.
+func (w *waiter) wait(ctx context.Context, r retryLater) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	waited := time.Since(w.since)
+	if waited >= w.limit() {
+		want := min(max(r.delay, minBounce), w.e.i.options.MaxBounce)
+		if delay, ok := bounce(w.e.info, r.errType, want, time.Now()); ok {
+			return later(r.errType, delay, r.cause, "%s: call %q: %s after waiting %v; trying again in %v",
+				w.e.info.ActivityType.Name, w.e.call.key, reasons[r.errType], waited.Round(time.Millisecond), delay.Round(time.Millisecond))
+		}
+	}
+	step := jitter(w.poll)
+	if r.errType == ErrTypeInFlight && r.delay > 0 {
+		step = min(step, r.delay)
+	}
+	w.poll = min(2*w.poll, pollMost)
+	if !pause(ctx, step) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+var reasons = map[string]string{
+	ErrTypeInFlight:         "another execution owns it",
+	ErrTypeStoreBusy:        "the store is busy",
+	ErrTypeStoreUnavailable: "the store cannot be reached and the body did not run",
+}
+
+// limit is how long to wait before bouncing.
+func (w *waiter) limit() time.Duration {
+	limit := w.e.policy.WaitLimit
+	if d := w.e.info.StartToCloseTimeout; d > 0 {
+		limit = min(limit, d/10)
+	}
+	return limit
+}
+
+// bounce tells after which delay the attempt may be given back to Temporal, if
+// at all.
+func bounce(info sdkactivity.Info, errType string, want time.Duration, now time.Time) (time.Duration, bool) {
+	if p := info.RetryPolicy; p != nil {
+		if p.MaximumAttempts > 0 && info.Attempt >= p.MaximumAttempts {
+			return 0, false
+		}
+		if slices.Contains(p.NonRetryableErrorTypes, errType) {
+			return 0, false
+		}
+	}
+	if d := info.ScheduleToCloseTimeout; d > 0 {
+		// A delay that ends beyond schedule-to-close fails the activity at
+		// once; half of what is left leaves time for the attempt as well.
+		left := info.ScheduledTime.Add(d).Sub(now)
+		if left < 2*minBounce {
+			return 0, false
+		}
+		want = min(want, left/2)
+	}
+	return want, true
+}
