@@ -1,0 +1,154 @@
+package dedupe
+
+import (
+	"context"
+
+	sdkworkflow "go.temporal.io/sdk/workflow"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/worker"
+	"github.com/seed5aa7bdf6/temporal-dedupe/workflows"
+)
+
+// Options configure the deduplication; see the fields for their defaults.
+// Store and Policies are required.
+type Options = activity.Options
+
+// Store keeps the records: pgstore, memstore, or one of your own that passes
+// storetest.
+type Store = store.Store
+
+// Secret is a key for fingerprints, in Options.FingerprintSecrets.
+type Secret = activity.Secret
+
+// Policy says how the calls of an activity type are deduplicated. The zero
+// value is a useful policy.
+type Policy = activity.Policy
+
+// Policies maps activity types to policies; [AnyActivity] stands for the rest.
+type Policies = map[string]Policy
+
+// AnyActivity stands in Policies for the types that have no policy of their own.
+const AnyActivity = activity.AnyActivity
+
+// Scopes, for Policy.Scope.
+const (
+	ScopeWorkflowID = activity.ScopeWorkflowID
+	ScopeExecution  = activity.ScopeExecution
+	ScopeRun        = activity.ScopeRun
+)
+
+// Takeover policies, for Policy.Takeover.
+const (
+	Reexecute = store.Reexecute
+	Refuse    = store.Refuse
+	Verify    = store.Verify
+)
+
+// Answers to a record of another execution, for Policy.OnOtherExecution.
+const (
+	RefuseOther = store.RefuseOther
+	ReplayOther = store.ReplayOther
+)
+
+// Answers to a store that cannot be reached, for Policy.OnStoreError.
+const (
+	FailClosed     = activity.FailClosed
+	RunUnprotected = activity.RunUnprotected
+)
+
+// Types of the application errors that a workflow can meet; the package comment
+// has a table of what each one wants.
+const (
+	ErrTypeConflict         = activity.ErrTypeConflict
+	ErrTypeOtherExecution   = activity.ErrTypeOtherExecution
+	ErrTypeOutcomeUnknown   = activity.ErrTypeOutcomeUnknown
+	ErrTypeInFlight         = activity.ErrTypeInFlight
+	ErrTypeLeaseLost        = activity.ErrTypeLeaseLost
+	ErrTypeStoreUnavailable = activity.ErrTypeStoreUnavailable
+	ErrTypeStoreBusy        = activity.ErrTypeStoreBusy
+	ErrTypeRecordVersion    = activity.ErrTypeRecordVersion
+	ErrTypeRecordCorrupt    = activity.ErrTypeRecordCorrupt
+	ErrTypeResultTooLarge   = activity.ErrTypeResultTooLarge
+	ErrTypeNoFingerprint    = activity.ErrTypeNoFingerprint
+	ErrTypeHeaderRequired   = activity.ErrTypeHeaderRequired
+	ErrTypeDeadlinePassed   = activity.ErrTypeDeadlinePassed
+)
+
+// ErrLeaseLost is the cause with which a body's context is cancelled when
+// another execution has taken its call over. Stop: nothing more is recorded.
+var ErrLeaseLost = activity.ErrLeaseLost
+
+// Plugin deduplicates activities on every worker of a Temporal client.
+type Plugin = worker.Plugin
+
+// NewPlugin returns the plugin for client.Options.Plugins. Its error names the
+// option that is wrong.
+func NewPlugin(options Options) (*Plugin, error) { return worker.NewPlugin(options) }
+
+// WorkflowPlugin is the workflow side alone.
+type WorkflowPlugin = worker.WorkflowPlugin
+
+// NewWorkflowPlugin returns the plugin for workers that run workflows only. It
+// needs no store.
+func NewWorkflowPlugin() *WorkflowPlugin { return worker.NewWorkflowPlugin() }
+
+// Interceptor is both halves as one worker interceptor.
+type Interceptor = worker.Interceptor
+
+// NewInterceptor returns the interceptor for those who wire by hand instead of
+// registering the plugin; see [Interceptor] for what they must pass and call.
+func NewInterceptor(options Options) (*Interceptor, error) { return worker.NewInterceptor(options) }
+
+// ProviderKey is an idempotency key for a downstream service: 64 hex digits.
+type ProviderKey = activity.ProviderKey
+
+// Key returns the idempotency key to send downstream from the activity that ctx
+// belongs to: stable over attempts, crashes and takeovers. It panics outside an
+// activity.
+func Key(ctx context.Context) ProviderKey { return activity.Key(ctx) }
+
+// NoEffect marks an error with the author's word that this execution had no
+// effect, so that the call can run again under every takeover policy.
+func NoEffect(err error) error { return activity.NoEffect(err) }
+
+// VerifyRequest asks a verifier how an earlier execution of a call ended.
+type VerifyRequest = activity.VerifyRequest
+
+// Verification is a verifier's answer.
+type Verification = activity.Verification
+
+// Done says that the effect was made, with this result.
+func Done(result any) Verification { return activity.Done(result) }
+
+// NotDone says that the effect was certainly not made: the body runs.
+func NotDone() Verification { return activity.NotDone() }
+
+// CannotTell says that nobody knows: the call is refused and held.
+func CannotTell() Verification { return activity.CannotTell() }
+
+// WithStepKey gives the calls made with ctx a name in place of their number, so
+// that their order does not matter. No personal data: it stands in history,
+// table and logs.
+func WithStepKey(ctx sdkworkflow.Context, step string) sdkworkflow.Context {
+	return workflows.WithStepKey(ctx, step)
+}
+
+// WithBusinessKey makes the key the identity of the operation, whatever workflow
+// calls it. No personal data: it stands in history, table and logs.
+func WithBusinessKey(ctx sdkworkflow.Context, key string) sdkworkflow.Context {
+	return workflows.WithBusinessKey(ctx, key)
+}
+
+// WithNumberByArguments counts the calls made with ctx by their arguments, so
+// that their order does not matter. Other arguments are then another call, and
+// no conflict.
+func WithNumberByArguments(ctx sdkworkflow.Context) sdkworkflow.Context {
+	return workflows.WithNumberByArguments(ctx)
+}
+
+// WithoutDedupe exempts the calls made with ctx.
+func WithoutDedupe(ctx sdkworkflow.Context) sdkworkflow.Context {
+	return workflows.WithoutDedupe(ctx)
+}

@@ -1,0 +1,46 @@
+package worker
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/workflows"
+)
+
+// Interceptor is both halves as one worker interceptor, for those who wire by
+// hand. Options.DataConverter and Options.FailureConverter must then be the
+// client's own; call Store.Check before the worker starts and Drain after it
+// has stopped.
+type Interceptor struct {
+	interceptor.WorkerInterceptorBase
+
+	activities *activity.Interceptor
+	workflows  interceptor.WorkerInterceptor
+}
+
+// NewInterceptor returns the interceptor. Its error names the option that is
+// wrong.
+func NewInterceptor(options activity.Options) (*Interceptor, error) {
+	activities, err := activity.New(options)
+	if err != nil {
+		return nil, err
+	}
+	return &Interceptor{activities: activities, workflows: workflows.NewInterceptor()}, nil
+}
+
+// InterceptActivity implements interceptor.WorkerInterceptor.
+func (i *Interceptor) InterceptActivity(ctx context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return i.activities.InterceptActivity(ctx, next)
+}
+
+// InterceptWorkflow implements interceptor.WorkerInterceptor.
+func (i *Interceptor) InterceptWorkflow(ctx workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return i.workflows.InterceptWorkflow(ctx, next)
+}
+
+// Drain waits until the records of activities that have returned are settled,
+// which Options.SettleTimeout bounds, or until ctx is done.
+func (i *Interceptor) Drain(ctx context.Context) error { return i.activities.Drain(ctx) }
