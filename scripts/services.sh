@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that the programs are there which the tests start: Postgres,
-# PgBouncer, Redis and faketime. Root on Debian or Ubuntu gets what is missing
-# installed; others are told how.
+# PgBouncer, Redis, faketime, and a C compiler for the race detector. Root on
+# Debian or Ubuntu gets what is missing installed; others are told how.
 #
 # The tests start servers of their own, so nothing installed here is started.
 # With CI=true a program that is missing in the end is an error; otherwise the
@@ -22,6 +22,8 @@ check() {
 	found pgbouncer '/usr/sbin/pgbouncer' || missing+=(pgbouncer)
 	found redis-server '/usr/sbin/redis-server' || missing+=(redis-server)
 	found faketime '/usr/bin/faketime' || missing+=(faketime)
+	# For the race detector. The package gcc alone has no header files.
+	found gcc '/usr/bin/clang' || missing+=(gcc libc6-dev)
 }
 
 # install_debian keeps packages from starting their servers: a file that Debian
