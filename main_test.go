@@ -6,6 +6,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/devserver/devservertest"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(devservertest.StopAfter(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(devservertest.StopAfter(localpgtest.StopAfter(m))) }
