@@ -145,7 +145,7 @@ func TestStorage(t *testing.T) {
 	t.Parallel()
 	b := setupMigrated(t)
 	require.ElementsMatch(t, []string{
-		"fillfactor=45", "autovacuum_vacuum_scale_factor=0.02",
+		"fillfactor=40", "autovacuum_vacuum_scale_factor=0.02",
 		"autovacuum_vacuum_insert_scale_factor=0.05", "autovacuum_analyze_scale_factor=0.05",
 	}, requireValue[[]string](t, b, `SELECT reloptions FROM pg_class WHERE oid = 'idempotency_records'::regclass`))
 

@@ -1,0 +1,127 @@
+package pgstore
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// validKeys returns the keys of the arguments, in order, or what is wrong with
+// one of them.
+func validKeys[A any](args []A, key func(A) (string, error)) ([]string, error) {
+	keys := make([]string, len(args))
+	seen := make(map[string]bool, len(args))
+	for i, a := range args {
+		k, err := key(a)
+		if err == nil {
+			err = validText(k, "Key", k)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if seen[k] {
+			return nil, fmt.Errorf("%w: Key %q stands twice in one call", store.ErrInvalidArgument, k)
+		}
+		seen[k] = true
+		keys[i] = k
+	}
+	return keys, nil
+}
+
+// validText refuses text that Postgres cannot store, where it decides something
+// and a replacement would make two values one.
+func validText(key, field, value string) error {
+	if storable(value) {
+		return nil
+	}
+	return fmt.Errorf("%w: key %q: %s has invalid UTF-8 or a zero byte", store.ErrInvalidArgument, key, field)
+}
+
+func storable(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+// forPeople makes text storable that nothing depends on.
+func forPeople(s string) string {
+	if storable(s) {
+		return s
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// validReservation checks a reservation and returns its key.
+func validReservation(r store.Reservation) (string, error) {
+	if err := r.Validate(); err != nil {
+		return "", err
+	}
+	for _, text := range []struct{ field, value string }{
+		{"Hashes", r.Hashes[0]}, {"Lineage", r.Lineage}, {"Invocation", r.Invocation},
+	} {
+		if err := validText(r.Key, text.field, text.value); err != nil {
+			return "", err
+		}
+	}
+	return r.Key, nil
+}
+
+// column makes an array of one field of the arguments.
+func column[A, T any](args []A, field func(*A) T) []T {
+	out := make([]T, len(args))
+	for i := range args {
+		out[i] = field(&args[i])
+	}
+	return out
+}
+
+// reservationArgs are the arguments $1 to $18 of the statements that write a
+// reservation.
+func reservationArgs[A any](args []A, of func(*A) *store.Reservation) []any {
+	text := func(field func(*store.Reservation) string) []string {
+		return column(args, func(a *A) string { return field(of(a)) })
+	}
+	number := func(field func(*store.Reservation) int64) []int64 {
+		return column(args, func(a *A) int64 { return field(of(a)) })
+	}
+	type res = store.Reservation
+	return []any{
+		text(func(r *res) string { return r.Key }),
+		text(func(r *res) string { return r.Hashes[0] }),
+		text(func(r *res) string { return r.Token.String() }),
+		number(func(r *res) int64 { return microseconds(r.Lease) }),
+		number(func(r *res) int64 { return microseconds(r.Retention) }),
+		text(func(r *res) string { return string(r.Policy) }),
+		text(func(r *res) string { return r.Lineage }),
+		text(func(r *res) string { return r.Invocation }),
+		text(func(r *res) string { return forPeople(r.Namespace) }),
+		text(func(r *res) string { return forPeople(r.WorkflowID) }),
+		text(func(r *res) string { return forPeople(r.RunID) }),
+		text(func(r *res) string { return forPeople(r.ActivityID) }),
+		text(func(r *res) string { return forPeople(r.ActivityType) }),
+		column(args, func(a *A) *int64 { return scheduled(of(a).ScheduledAt) }),
+		number(func(r *res) int64 { return int64(min(max(r.Attempt, math.MinInt32), math.MaxInt32)) }),
+		text(func(r *res) string { return forPeople(r.Owner) }),
+		text(func(r *res) string { return forPeople(r.TraceParent) }),
+		store.RecordVersion,
+	}
+}
+
+// microseconds rounds up: a lease must not become shorter than its caller thinks.
+func microseconds(d time.Duration) int64 {
+	us := d.Microseconds()
+	if time.Duration(us)*time.Microsecond < d {
+		us++
+	}
+	return us
+}
+
+// scheduled returns the time as Postgres keeps it, or nil if it is not known or
+// lies outside of what a timestamp can be.
+func scheduled(t time.Time) *int64 {
+	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
+		return nil
+	}
+	us := t.UnixMicro()
+	return &us
+}

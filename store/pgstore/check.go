@@ -1,0 +1,66 @@
+package pgstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// state is what Check looks at.
+type state struct {
+	standby, readOnly bool
+	version           int
+	privileges        bool
+}
+
+// Check tells whether the database answers within the call's time, takes writes,
+// and has the tables that this release knows. Its errors are
+// [store.ErrUnavailable] and [store.ErrSchema], and say what to do.
+func (s *Store) Check(ctx context.Context) error {
+	if err := s.requireOpen("check"); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
+	defer cancel()
+	_, err := retried(bounded, s, retryable, func(ctx context.Context) (state, error) { return s.look(ctx) })
+	if err != nil {
+		return s.fault(ctx, "check", "", err)
+	}
+	return nil
+}
+
+func (s *Store) look(ctx context.Context) (st state, err error) {
+	err = query(ctx, s.pool, s.sql.checkSession, nil, func(rows pgx.Rows) error {
+		return rows.Scan(&st.standby, &st.readOnly)
+	})
+	switch {
+	case err != nil:
+		return st, err
+	case st.standby:
+		return st, fmt.Errorf("%w: the database is a standby: connect to the primary, "+
+			"for instance with target_session_attrs=read-write", store.ErrUnavailable)
+	case st.readOnly:
+		return st, fmt.Errorf("%w: the session is read-only: "+
+			"look for default_transaction_read_only in the connection string, the role and the database", store.ErrUnavailable)
+	}
+	err = query(ctx, s.pool, s.sql.checkSchema, []any{s.sql.records}, func(rows pgx.Rows) error {
+		return rows.Scan(&st.version, &st.privileges)
+	})
+	switch {
+	case err != nil:
+		return st, err
+	case st.version < SchemaVersion:
+		return st, fmt.Errorf("%w: the tables have version %d, this release needs %d: %s",
+			store.ErrSchema, st.version, SchemaVersion, remedy)
+	case st.version > SchemaVersion:
+		return st, fmt.Errorf("%w: the tables have version %d, this release knows %d: upgrade this worker",
+			store.ErrSchema, st.version, SchemaVersion)
+	case !st.privileges:
+		return st, fmt.Errorf("%w: the database user needs SELECT, INSERT, UPDATE and DELETE on %s",
+			store.ErrUnavailable, s.sql.records)
+	}
+	return st, nil
+}

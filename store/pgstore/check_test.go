@@ -1,0 +1,171 @@
+package pgstore_test
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
+	"github.com/seed5aa7bdf6/temporal-dedupe/migrations"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
+)
+
+// requireRefused requires that New fails with an error of the kind and the text.
+func requireRefused(t *testing.T, pool pgstore.Pool, options pgstore.Options, kind error, text string) {
+	t.Helper()
+	s, err := pgstore.New(t.Context(), pool, options)
+	require.Nil(t, s)
+	require.Error(t, err)
+	require.True(t, strings.HasPrefix(err.Error(), "dedupe: "), err)
+	require.ErrorContains(t, err, text)
+	if kind != nil {
+		require.ErrorIs(t, err, kind)
+	}
+}
+
+func TestNewRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
+
+	t.Run("no pool", func(t *testing.T) {
+		t.Parallel()
+		requireRefused(t, nil, pgstore.Options{}, nil, "the pool is nil")
+	})
+	t.Run("a nil pool of a type", func(t *testing.T) {
+		t.Parallel()
+		var pool *pgxpool.Pool
+		requireRefused(t, pool, pgstore.Options{}, nil, "nil *pgxpool.Pool")
+	})
+	t.Run("a single connection", func(t *testing.T) {
+		t.Parallel()
+		requireRefused(t, &pgx.Conn{}, pgstore.Options{}, nil, "one goroutine at a time")
+	})
+	for field, options := range map[string]pgstore.Options{
+		"Schema: 64 bytes":          {Schema: strings.Repeat("x", 64)},
+		"Schema: must":              {Schema: "a\x00"},
+		"CallTimeout: negative":     {CallTimeout: -1},
+		"CallTimeout: below one mi": {CallTimeout: time.Microsecond},
+	} {
+		t.Run("the option "+field, func(t *testing.T) {
+			t.Parallel()
+			requireRefused(t, requirePool(t, "postgres://x@127.0.0.1:1/x"), options, nil, "Options."+field)
+		})
+	}
+
+	t.Run("a port where nobody listens, in time and without the password", func(t *testing.T) {
+		t.Parallel()
+		pool := requirePool(t, "postgres://someone:hunter2@127.0.0.1:1/x")
+		begun := time.Now()
+		_, err := pgstore.New(t.Context(), pool, pgstore.Options{CallTimeout: 300 * time.Millisecond})
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "connection refused")
+		require.NotContains(t, err.Error(), "hunter2")
+		require.Less(t, time.Since(begun), 10*time.Second)
+	})
+	t.Run("a server that never answers, in time", func(t *testing.T) {
+		t.Parallel()
+		silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = silent.Close() })
+		pool := requirePool(t, "postgres://x@"+silent.Addr().String()+"/x?sslmode=disable")
+		requireRefused(t, pool, pgstore.Options{CallTimeout: 300 * time.Millisecond}, store.ErrUnavailable, "check: ")
+	})
+	t.Run("a context that has ended", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := pgstore.New(ctx, requirePool(t, "postgres://x@127.0.0.1:1/x"), pgstore.Options{})
+		require.ErrorIs(t, err, context.Canceled)
+	})
+	t.Run("a pool that was closed", func(t *testing.T) {
+		t.Parallel()
+		pool := requirePool(t, "postgres://x@127.0.0.1:1/x")
+		pool.Close()
+		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, "the pool is closed")
+	})
+	t.Run("a login that the server refuses, at once", func(t *testing.T) {
+		t.Parallel()
+		u, err := url.Parse(localpgtest.RequireDatabase(t))
+		require.NoError(t, err)
+		u.Path = "/does_not_exist"
+		requireRefused(t, requirePool(t, u.String()), pgstore.Options{CallTimeout: time.Minute}, store.ErrUnavailable, "no such database")
+	})
+
+	const remedy = "dedupe migrate up --database-url"
+	t.Run("a database without the tables", func(t *testing.T) {
+		t.Parallel()
+		requireRefused(t, requirePool(t, localpgtest.RequireDatabase(t)), pgstore.Options{}, store.ErrSchema, remedy)
+	})
+	t.Run("tables in a schema that is not the named one", func(t *testing.T) {
+		t.Parallel()
+		requireRefused(t, requirePool(t, requireMigrated(t)), pgstore.Options{Schema: "Elsewhere"}, store.ErrSchema, remedy)
+	})
+	t.Run("tables that are too old", func(t *testing.T) {
+		t.Parallel()
+		pool := requirePool(t, requireMigrated(t))
+		execute(t, pool, `UPDATE idempotency_schema SET version = 0`)
+		requireRefused(t, pool, pgstore.Options{}, store.ErrSchema, remedy)
+	})
+	t.Run("tables that are too new", func(t *testing.T) {
+		t.Parallel()
+		pool := requirePool(t, requireMigrated(t))
+		execute(t, pool, `INSERT INTO idempotency_schema VALUES (2, now())`)
+		requireRefused(t, pool, pgstore.Options{}, store.ErrSchema, "upgrade this worker")
+	})
+	t.Run("a read-only session", func(t *testing.T) {
+		t.Parallel()
+		pool := requirePool(t, requireMigrated(t), func(c *pgxpool.Config) {
+			c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+		})
+		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, "default_transaction_read_only")
+	})
+	t.Run("a user who may not write", func(t *testing.T) {
+		t.Parallel()
+		link := requireMigrated(t)
+		u, err := url.Parse(link)
+		require.NoError(t, err)
+		role := "reader_" + u.Path[1:]
+		owner := requirePool(t, link)
+		execute(t, owner, `CREATE ROLE `+role+`; GRANT SELECT ON idempotency_records, idempotency_schema TO `+role)
+		t.Cleanup(func() {
+			_, err := owner.Exec(context.WithoutCancel(t.Context()), `DROP OWNED BY `+role+`; DROP ROLE `+role)
+			require.NoError(t, err)
+		})
+		pool := requirePool(t, link, func(c *pgxpool.Config) {
+			c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+				_, err := conn.Exec(ctx, `SET ROLE `+role)
+				return err
+			}
+		})
+		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, "needs SELECT, INSERT, UPDATE and DELETE")
+	})
+}
+
+func TestSchemaOption(t *testing.T) {
+	t.Parallel()
+	const schema = `Odd "name" $1 {records}`
+	url := localpgtest.RequireDatabase(t)
+	_, err := migrations.Up(t.Context(), url, migrations.Options{Schema: schema})
+	require.NoError(t, err)
+	for _, mode := range execModes {
+		s := requireStore(t, requirePool(t, url, execMode(mode)), pgstore.Options{Schema: schema})
+		require.NoError(t, walk(t.Context(), s, mode.String(), []byte("paid")))
+	}
+}
+
+func TestCheckSaysWhenTheTablesHaveGone(t *testing.T) {
+	t.Parallel()
+	b := setup(t, pgstore.Options{})
+	execute(t, b.pool, `ALTER TABLE idempotency_records RENAME TO gone`)
+	require.ErrorIs(t, b.store.Check(t.Context()), store.ErrSchema)
+	_, err := b.store.Reserve(t.Context(), []store.Reservation{reservation("a")})
+	require.ErrorIs(t, err, store.ErrSchema)
+	require.ErrorContains(t, err, "dedupe migrate up")
+}

@@ -1,0 +1,146 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// remedy is what to do about tables that are missing or old.
+const remedy = "run `dedupe migrate up --database-url …`"
+
+// scanError is an answer of the database that the store does not understand.
+type scanError struct{ err error }
+
+func (e scanError) Error() string { return e.err.Error() }
+
+func (e scanError) Unwrap() error { return e.err }
+
+// fault is the error that a caller sees: one of package store's, and a text of
+// this package's own. The database's text is left out, because it quotes values,
+// and errors of activities end in workflow histories. The answer itself is found
+// with errors.As as a *pgconn.PgError, but is not unwrapped.
+type fault struct {
+	kind  error
+	text  string
+	cause *pgconn.PgError
+}
+
+// Error returns the kind and the text.
+func (f *fault) Error() string { return f.kind.Error() + ": " + f.text }
+
+// Unwrap returns the error of package store.
+func (f *fault) Unwrap() error { return f.kind }
+
+// As gives the database's answer to whoever asks for it by its type.
+func (f *fault) As(target any) bool {
+	answer, ok := target.(**pgconn.PgError)
+	if ok && f.cause != nil {
+		*answer = f.cause
+	}
+	return ok && f.cause != nil
+}
+
+// fault translates an error of the driver for the caller. ctx is the caller's.
+func (s *Store) fault(ctx context.Context, name, key string, err error) error {
+	for _, typed := range []error{store.ErrInvalidArgument, store.ErrNotFound, store.ErrSchema, store.ErrUnavailable, store.ErrContended} {
+		if errors.Is(err, typed) {
+			return err
+		}
+	}
+	if err := s.requireOpen(name); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("dedupe: %s: %w", name, ctx.Err())
+	}
+	f := &fault{kind: store.ErrUnavailable, text: name + ": " + describe(err)}
+	errors.As(err, &f.cause)
+	switch code := sqlState(err); {
+	case dataFault(code):
+		f.kind = store.ErrInvalidArgument
+		f.text = fmt.Sprintf("%s: key %q: %s", name, key, describe(err))
+	case code == codeUndefinedTable, code == codeUndefinedColumn:
+		f.kind = store.ErrSchema
+	case errors.Is(err, context.DeadlineExceeded):
+		f.text = fmt.Sprintf("%s: no answer within %v", name, s.options.CallTimeout)
+	}
+	return f
+}
+
+// describe says what happened without quoting the database, whose texts contain
+// values.
+func describe(err error) string {
+	var answer *pgconn.PgError
+	if errors.As(err, &answer) {
+		text := meaning(answer.Code)
+		if answer.ConstraintName != "" {
+			text += ", constraint " + answer.ConstraintName
+		}
+		return fmt.Sprintf("%s (SQLSTATE %s)", text, answer.Code)
+	}
+	var network *net.OpError
+	var lookup *net.DNSError
+	var connect *pgconn.ConnectError
+	var scan scanError
+	switch {
+	case errors.As(err, &lookup):
+		return "cannot connect to the database: no such host " + lookup.Name
+	case errors.As(err, &network):
+		return "cannot reach the database: " + network.Error()
+	case errors.As(err, &connect):
+		return "cannot connect to the database"
+	case err.Error() == "closed pool": // puddle's, which pgx does not export
+		return "the pool is closed"
+	case errors.As(err, &scan):
+		return "the database's answer could not be read: another schema?"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time"
+	case lostConnection(err):
+		return "the connection to the database was lost"
+	default:
+		return fmt.Sprintf("the driver failed with a %T", err)
+	}
+}
+
+// meaning puts an SQLSTATE into words and says what to do, where that is known.
+func meaning(code string) string {
+	switch code {
+	case codeDeadlock:
+		return "deadlock"
+	case codeSerialization:
+		return "serialization failure"
+	case codeCancelled:
+		return "statement cancelled, by statement_timeout or an administrator"
+	case codeLockTimeout:
+		return "the record is locked by another transaction"
+	case codeReadOnly:
+		return "the session is read-only: connect to the primary"
+	case codeUndefinedTable, codeUndefinedColumn:
+		return "the tables are missing or old, or not in the search_path: " + remedy
+	case codeNoPrivilege:
+		return "the database user lacks a privilege on the tables"
+	case codeUndefinedDatabase:
+		return "no such database"
+	case codeNoSuchStatement, codeStatementExists:
+		return "prepared statements were mixed up, as behind a transaction pooler: " + poolerRemedy
+	}
+	switch {
+	case strings.HasPrefix(code, classConnection), strings.HasPrefix(code, classOperator):
+		return "the database closed the connection"
+	case strings.HasPrefix(code, classResources):
+		return "the database is out of connections, memory or disk"
+	case strings.HasPrefix(code, classAuthorization):
+		return "the database refused the login"
+	case dataFault(code):
+		return "the database refused a value"
+	default:
+		return "the database refused the statement"
+	}
+}

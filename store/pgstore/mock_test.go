@@ -1,0 +1,219 @@
+package pgstore_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/pashagolub/pgxmock/v4"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
+)
+
+// mock is a pool that answers by a script, and a store on it.
+type mock struct {
+	pgxmock.PgxPoolIface
+	*testing.T
+}
+
+// What tells the statements apart, and how many arguments they have.
+var scripts = map[string]int{
+	"reserve": 18, "acquire": 21, "renew": 3, "settle": 12, "settle alone": 13, "get": 1, "session": 0, "schema": 1,
+}
+
+var marks = map[string]string{
+	"reserve":      "ON CONFLICT (key) DO NOTHING",
+	"acquire":      "acquisitions = r.acquisitions + 1",
+	"renew":        "'renewed'",
+	"settle":       "FOR UPDATE SKIP LOCKED\n), decided",
+	"settle alone": "FOR UPDATE\n), decided",
+	"get":          "FROM \"idempotency_records\" r\nWHERE r.key = ANY ($1::text[]) AND (SELECT count(*) > 0",
+	"session":      "pg_is_in_recovery()",
+	"schema":       "max(v.version)",
+}
+
+func newMock(t *testing.T) mock {
+	t.Helper()
+	pool, err := pgxmock.NewPool(pgxmock.QueryMatcherOption(pgxmock.QueryMatcherFunc(func(mark, sql string) error {
+		if !strings.Contains(sql, mark) {
+			return fmt.Errorf("expected a statement with %q, got %s", mark, sql)
+		}
+		return nil
+	})))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return mock{pool, t}
+}
+
+// expect expects one of the store's statements.
+func (m mock) expect(name string) *pgxmock.ExpectedQuery {
+	args := make([]any, scripts[name])
+	for i := range args {
+		args[i] = pgxmock.AnyArg()
+	}
+	return m.ExpectQuery(marks[name]).WithArgs(args...)
+}
+
+// store makes a store on the pool, whose check succeeds.
+func (m mock) store(options pgstore.Options) *pgstore.Store {
+	m.Helper()
+	m.expect("session").WillReturnRows(pgxmock.NewRows([]string{"standby", "read_only"}).AddRow(false, false))
+	m.expect("schema").WillReturnRows(pgxmock.NewRows([]string{"version", "privileges"}).AddRow(1, true))
+	s, err := pgstore.New(m.Context(), m.PgxPoolIface, options)
+	require.NoError(m, err)
+	m.Cleanup(func() { require.NoError(m, m.ExpectationsWereMet()) })
+	return s
+}
+
+// recordRows are the answer of a reservation.
+func recordRows() *pgxmock.Rows {
+	columns := make([]string, 33)
+	for i := range columns {
+		columns[i] = fmt.Sprint("c", i)
+	}
+	return pgxmock.NewRows(columns)
+}
+
+// recordRow is one row of it.
+func recordRow(ord int, inserted bool, r store.Reservation, status store.Status, leaseLeft time.Duration, result []byte) []any {
+	now := time.Now()
+	return []any{
+		ord, inserted, r.Key, 1, string(status), r.Hashes[0], r.Token.String(), string(r.Policy),
+		status == store.InProgress, false, false, false, 0, 1, leaseLeft.Microseconds(),
+		result, int64(len(result)), "", []byte(nil), now, now, now.Add(r.Retention),
+		r.Lineage, r.Invocation, "", "", "", "", r.ActivityType, (*time.Time)(nil), 1, "", "",
+	}
+}
+
+func answers(rows ...any) *pgxmock.Rows {
+	out := pgxmock.NewRows([]string{"ord", "answer"})
+	for i, answer := range rows {
+		out.AddRow(i+1, answer)
+	}
+	return out
+}
+
+func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
+	t.Parallel()
+	r := reservation("order-42")
+	claim := func(t *testing.T, row []any, r store.Reservation) store.Claimed {
+		t.Helper()
+		m := newMock(t)
+		s := m.store(pgstore.Options{})
+		m.expect("reserve").WillReturnRows(recordRows().AddRow(row...))
+		c, err := store.Claim(t.Context(), s, r)
+		require.NoError(t, err)
+		return c
+	}
+
+	t.Run("the first reservation is acquired", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, recordRow(1, true, r, store.InProgress, time.Minute, nil), r)
+		require.Equal(t, store.ActAcquire, c.Action)
+		require.Equal(t, leaseOf(r), c.Lease)
+	})
+	t.Run("the same key and hash again is in progress", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, recordRow(1, false, r, store.InProgress, time.Minute, nil), again(r))
+		require.Equal(t, store.ActWait, c.Action)
+		require.Equal(t, time.Minute, c.Found.LeaseLeft)
+	})
+	t.Run("a completed key is replayed with the same bytes", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, recordRow(1, false, r, store.Completed, 0, []byte("a\x00\xff")), again(r))
+		require.Equal(t, store.ActReplay, c.Action)
+		require.Equal(t, []byte("a\x00\xff"), c.Found.Result)
+	})
+	t.Run("another hash is refused", func(t *testing.T) {
+		t.Parallel()
+		other := again(r)
+		other.Hashes, other.Invocation = []string{"v1:s1:bbbb"}, "run-1/6/1"
+		c := claim(t, recordRow(1, false, r, store.Completed, 0, []byte("paid")), other)
+		require.Equal(t, store.ActConflict, c.Action)
+	})
+
+	t.Run("one of ten parallel reservations is acquired", func(t *testing.T) {
+		t.Parallel()
+		m := newMock(t)
+		s := m.store(pgstore.Options{})
+		for i := range 10 {
+			m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(1, i == 3, r, store.InProgress, time.Minute, nil)...))
+		}
+		require.Equal(t, map[store.Action]int{store.ActAcquire: 1, store.ActWait: 9}, claimAtOnce(t, s, "order-42", 10))
+	})
+
+	t.Run("a key that came into being meanwhile is looked for again", func(t *testing.T) {
+		t.Parallel()
+		m := newMock(t)
+		s := m.store(pgstore.Options{})
+		m.expect("reserve").WillReturnRows(recordRows())
+		m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(1, false, r, store.InProgress, time.Minute, nil)...))
+		found, err := s.Reserve(t.Context(), []store.Reservation{again(r)})
+		require.NoError(t, err)
+		require.True(t, found[0].Exists)
+	})
+	t.Run("a key that never appears is answered with nothing, after some tries", func(t *testing.T) {
+		t.Parallel()
+		m := newMock(t)
+		s := m.store(pgstore.Options{})
+		for range 3 {
+			m.expect("reserve").WillReturnRows(recordRows())
+		}
+		found, err := s.Reserve(t.Context(), []store.Reservation{r})
+		require.NoError(t, err)
+		require.Equal(t, []store.Found{{}}, found)
+	})
+}
+
+func TestMockedAnswers(t *testing.T) {
+	t.Parallel()
+	a, b := reservation("a"), reservation("b")
+
+	t.Run("of renewals stand in the order of the leases", func(t *testing.T) {
+		t.Parallel()
+		m := newMock(t)
+		s := m.store(pgstore.Options{})
+		m.expect("renew").WillReturnRows(pgxmock.NewRows([]string{"ord", "answer"}).AddRow(2, "lost").AddRow(1, "locked"))
+		got, err := s.Renew(t.Context(), []store.Lease{leaseOf(a), leaseOf(b)})
+		require.NoError(t, err)
+		require.Equal(t, []store.Renewal{store.Locked, store.Lost}, got)
+	})
+	t.Run("of a settlement whose record is locked come from a statement of its own", func(t *testing.T) {
+		t.Parallel()
+		m := newMock(t)
+		s := m.store(pgstore.Options{})
+		m.expect("settle").WillReturnRows(answers("locked", "stale"))
+		m.expect("settle alone").WillReturnRows(answers("locked"))
+		m.expect("settle alone").WillReturnError(&pgconn.PgError{Code: "55P03"})
+		m.expect("settle alone").WillReturnRows(answers("applied"))
+		require.Equal(t, []store.Settled{store.Applied, store.Stale}, settle(t, s, complete(a, "1"), complete(b, "2")))
+	})
+	for name, rows := range map[string]*pgxmock.Rows{
+		"are missing":       pgxmock.NewRows([]string{"ord", "answer"}),
+		"are not known":     answers("maybe"),
+		"are for nobody":    pgxmock.NewRows([]string{"ord", "answer"}).AddRow(7, "lost"),
+		"have another type": pgxmock.NewRows([]string{"ord", "answer"}).AddRow("x", "lost"),
+	} {
+		t.Run("that "+name+" are an error", func(t *testing.T) {
+			t.Parallel()
+			m := newMock(t)
+			s := m.store(pgstore.Options{})
+			m.expect("renew").WillReturnRows(rows)
+			_, err := s.Renew(t.Context(), []store.Lease{leaseOf(a)})
+			require.ErrorIs(t, err, store.ErrUnavailable)
+			require.ErrorContains(t, err, "could not be read")
+		})
+	}
+	t.Run("from a standby are refused", func(t *testing.T) {
+		t.Parallel()
+		m := newMock(t)
+		m.expect("session").WillReturnRows(pgxmock.NewRows([]string{"standby", "read_only"}).AddRow(true, true))
+		_, err := pgstore.New(t.Context(), m.PgxPoolIface, pgstore.Options{})
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "target_session_attrs=read-write")
+	})
+}

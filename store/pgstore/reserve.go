@@ -1,0 +1,68 @@
+package pgstore
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// reservePasses bounds how often Reserve looks again for records that somebody
+// inserted at the same moment, or somebody evicted.
+const reservePasses = 3
+
+// Reserve inserts the records that are absent and answers the others, in one
+// round trip. A record that another transaction inserts at the same moment is
+// neither; a second round trip finds it, unless it was evicted again.
+func (s *Store) Reserve(ctx context.Context, reservations []store.Reservation) ([]store.Found, error) {
+	return carryOut(ctx, s, "reserve", reservations, validReservation,
+		func(ctx context.Context, rows []store.Reservation) ([]store.Found, []error) {
+			found, errs := batch(ctx, s, rows, s.reserve)
+			for range reservePasses - 1 {
+				if !s.reserveUnseen(ctx, rows, found, errs) {
+					break
+				}
+			}
+			return found, errs
+		})
+}
+
+// reserveUnseen reserves again what was neither inserted nor seen, and tells
+// whether there was any.
+func (s *Store) reserveUnseen(ctx context.Context, rows []store.Reservation, found []store.Found, errs []error) bool {
+	var at []int
+	var unseen []store.Reservation
+	for i, f := range found {
+		if errs[i] == nil && !f.Inserted && !f.Exists {
+			at, unseen = append(at, i), append(unseen, rows[i])
+		}
+	}
+	if len(unseen) == 0 {
+		return false
+	}
+	again, failed := batch(ctx, s, unseen, s.reserve)
+	for j, i := range at {
+		found[i], errs[i] = again[j], failed[j]
+	}
+	return true
+}
+
+func (s *Store) reserve(ctx context.Context, rows []store.Reservation) ([]store.Found, error) {
+	args := reservationArgs(rows, func(r *store.Reservation) *store.Reservation { return r })
+	found := make([]store.Found, len(rows))
+	err := query(ctx, s.pool, s.sql.reserve, args, func(rows pgx.Rows) error {
+		var ord int
+		var inserted bool
+		record, err := scanRecord(rows, &ord, &inserted)
+		if err != nil {
+			return err
+		}
+		if ord < 1 || ord > len(found) {
+			return errAnswer
+		}
+		found[ord-1] = store.Found{Inserted: inserted, Exists: !inserted, Record: record}
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,50 @@
+package pgstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
+	"github.com/seed5aa7bdf6/temporal-dedupe/migrations"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
+)
+
+func TestRestart(t *testing.T) {
+	t.Parallel()
+
+	t.Run("owners come first after the server was down for longer than their lease", func(t *testing.T) {
+		t.Parallel()
+		cluster := localpgtest.RequireCluster(t, localpg.Options{})
+		url, err := cluster.Database(t.Context(), "")
+		require.NoError(t, err)
+		_, err = migrations.Up(t.Context(), url, migrations.Options{})
+		require.NoError(t, err)
+		pool, err := pgxpool.New(t.Context(), url)
+		require.NoError(t, err)
+		t.Cleanup(pool.Close)
+		s := requireStore(t, pool, pgstore.Options{CallTimeout: 20 * time.Second})
+		owned, released := reservation("owned"), reservation("released")
+		insert(t, s, owned, released)
+		settle(t, s, store.Settlement{Key: released.Key, Token: released.Token, Outcome: store.Release, EffectPossible: true})
+		// As if the outage had lasted for longer than the lease.
+		execute(t, pool, `UPDATE idempotency_records SET lease_expires_at = clock_timestamp() - interval '1 second' WHERE key = 'owned'`)
+		claim := func(key string) store.Action {
+			claimed, err := store.Claim(t.Context(), s, reservation(key))
+			require.NoError(t, err)
+			return claimed.Action
+		}
+
+		cluster.Kill()
+		require.NoError(t, cluster.Restart(t.Context()))
+		require.Equal(t, store.ActWait, claim("owned"))
+		renewed, err := s.Renew(t.Context(), []store.Lease{{Key: owned.Key, Token: owned.Token, Duration: time.Minute}})
+		require.NoError(t, err)
+		require.Equal(t, []store.Renewal{store.Renewed}, renewed)
+		require.Equal(t, store.ActAcquire, claim("released"), "what was given up needs no protection")
+	})
+}

@@ -1,0 +1,136 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// A call tries again after firstPause, then after twice as long each time until
+// maxPause, always with jitter: workers that lost the same server must not come
+// back in step.
+const (
+	firstPause = 10 * time.Millisecond
+	maxPause   = 500 * time.Millisecond
+)
+
+// retried calls do until it succeeds, fails for a reason that again does not
+// accept, or runs out of tries or time. The error is that of the last try which
+// the call's own end did not cut short: it says more.
+func retried[R any](
+	ctx context.Context, s *Store, again func(error) bool, do func(context.Context) (R, error),
+) (R, error) {
+	var last error
+	for try := 0; ; try++ {
+		answer, err := do(ctx)
+		switch {
+		case err == nil:
+			return answer, nil
+		case ctx.Err() != nil && last != nil:
+			return answer, last
+		case ctx.Err() != nil || !again(err) || s.options.exhausted(try):
+			return answer, err
+		}
+		last = err
+		if !pause(ctx, try) {
+			return answer, last
+		}
+	}
+}
+
+// exhausted tells whether a call that was repeated so often may not be again.
+func (o Options) exhausted(retries int) bool {
+	return o.MaxRetries < 0 || (o.MaxRetries > 0 && retries >= o.MaxRetries)
+}
+
+// pause waits before the next try, and tells whether there is time for one.
+func pause(ctx context.Context, try int) bool {
+	limit := min(firstPause<<min(try, 16), maxPause)
+	d := limit/2 + rand.N(limit/2)
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// SQLSTATE codes that decide something here; whole classes are two letters.
+const (
+	codeReadOnly          = "25006"
+	codeNoSuchStatement   = "26000"
+	codeStatementExists   = "42P05"
+	codeUndefinedTable    = "42P01"
+	codeUndefinedColumn   = "42703"
+	codeNoPrivilege       = "42501"
+	codeSerialization     = "40001"
+	codeDeadlock          = "40P01"
+	codeCancelled         = "57014"
+	codeLockTimeout       = "55P03"
+	codeCardinality       = "21000"
+	classConnection       = "08"
+	classData             = "22"
+	classConstraint       = "23"
+	classResources        = "53"
+	classOperator         = "57P0"
+	classAuthorization    = "28"
+	codeUndefinedDatabase = "3D000"
+)
+
+// retryable tells whether the same statement may succeed in a moment. What the
+// database answered about a record is never an error, so nothing of that kind
+// comes here.
+func retryable(err error) bool {
+	if code := sqlState(err); code != "" {
+		switch code {
+		case codeSerialization, codeDeadlock, codeCancelled, codeLockTimeout:
+			return true
+		}
+		return strings.HasPrefix(code, classConnection) || strings.HasPrefix(code, classResources) ||
+			strings.HasPrefix(code, classOperator)
+	}
+	var scan scanError
+	return !errors.As(err, &scan) && lostConnection(err)
+}
+
+// divisible tells whether one row may have failed a statement of many.
+func divisible(err error) bool {
+	code := sqlState(err)
+	switch code {
+	case codeDeadlock, codeCancelled, codeLockTimeout, codeCardinality:
+		return true
+	}
+	return dataFault(code)
+}
+
+// dataFault tells whether the database refused a value.
+func dataFault(code string) bool {
+	return strings.HasPrefix(code, classData) || strings.HasPrefix(code, classConstraint)
+}
+
+func lostConnection(err error) bool {
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// sqlState returns the SQLSTATE of the database's answer, empty if there is none.
+func sqlState(err error) string {
+	var answer *pgconn.PgError
+	if errors.As(err, &answer) {
+		return answer.Code
+	}
+	return ""
+}

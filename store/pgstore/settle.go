@@ -1,0 +1,99 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// settledLocked is the answer for a record that somebody else has locked; no
+// caller sees it.
+const settledLocked store.Settled = -1
+
+// settleds are the answers of settleSQL and settleAloneSQL.
+var settleds = map[string]store.Settled{
+	"applied": store.Applied,
+	"stale":   store.Stale,
+	"missing": store.Missing,
+	"locked":  settledLocked,
+}
+
+// lockWait is how long one try waits for a locked record. It is short beside a
+// call, so that several such records take turns.
+const lockWait = 500 * time.Millisecond
+
+// Settle ends executions through the store's own connections. It settles first,
+// in one statement, what nobody has locked, and then waits for the rest, one by
+// one and as long as the call lasts.
+func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]store.Settled, error) {
+	return carryOut(ctx, s, "settle", settlements,
+		func(t store.Settlement) (string, error) { return t.Key, t.Validate() },
+		func(ctx context.Context, rows []store.Settlement) ([]store.Settled, []error) {
+			settled, errs := batch(ctx, s, rows, s.settle)
+			for i := range rows {
+				if settled[i] == settledLocked {
+					settled[i], errs[i] = s.settleLocked(ctx, rows[i])
+				}
+			}
+			return settled, errs
+		})
+}
+
+// settle carries out the settlements of records that nobody has locked.
+func (s *Store) settle(ctx context.Context, rows []store.Settlement) ([]store.Settled, error) {
+	return ask(ctx, s.keeper, s.sql.settle, settlementArgs(rows), len(rows), settleds)
+}
+
+// settleLocked waits for whoever has locked the record.
+func (s *Store) settleLocked(ctx context.Context, row store.Settlement) (store.Settled, error) {
+	return retried(ctx, s, func(err error) bool {
+		return retryable(err) || errors.Is(err, errStillLocked)
+	}, func(ctx context.Context) (store.Settled, error) {
+		select {
+		case s.waiting <- struct{}{}:
+			defer func() { <-s.waiting }()
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+		return s.settleAlone(ctx, row)
+	})
+}
+
+// errStillLocked: the record was deleted, or changed in a way that the
+// statement's snapshot did not show, while the statement waited for it.
+var errStillLocked = fmt.Errorf("%w: the record changed hands while its settlement waited", store.ErrContended)
+
+func (s *Store) settleAlone(ctx context.Context, row store.Settlement) (store.Settled, error) {
+	wait := lockWait
+	if end, ok := ctx.Deadline(); ok {
+		wait = max(min(wait, time.Until(end)*3/4), time.Millisecond)
+	}
+	rows := []store.Settlement{row}
+	args := append(settlementArgs(rows), fmt.Sprintf("%dms", wait.Milliseconds()))
+	settled, err := ask(ctx, s.keeper, s.sql.settleAlone, args, 1, settleds)
+	if err == nil && settled[0] == settledLocked {
+		err = errStillLocked
+	}
+	return settled[0], err
+}
+
+func settlementArgs(rows []store.Settlement) []any {
+	type settlement = store.Settlement
+	return []any{
+		column(rows, func(t *settlement) string { return t.Key }),
+		column(rows, func(t *settlement) string { return t.Token.String() }),
+		column(rows, func(t *settlement) string { return t.Outcome.String() }),
+		column(rows, func(t *settlement) []byte { return t.Result }),
+		column(rows, func(t *settlement) int64 { return t.ResultSize }),
+		column(rows, func(t *settlement) string { return string(t.Tombstone) }),
+		column(rows, func(t *settlement) []byte { return t.Failure }),
+		column(rows, func(t *settlement) bool { return t.NonRetryable }),
+		column(rows, func(t *settlement) bool { return t.EffectPossible }),
+		column(rows, func(t *settlement) bool { return t.NewGeneration }),
+		column(rows, func(t *settlement) bool { return t.OwnLease }),
+		column(rows, func(t *settlement) int64 { return microseconds(t.Lease) }),
+	}
+}

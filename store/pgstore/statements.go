@@ -1,0 +1,340 @@
+package pgstore
+
+import (
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Every statement of the store stands here. They take one array for each column
+// and carry any number of records; nothing but the names of the tables is ever
+// put into them. clock_timestamp() is unqualified so that a schema with a clock
+// of its own can stand before pg_catalog in the search_path of a test.
+//
+// Statements that change records lock them first, in key order, in a CTE of
+// their own. FOR UPDATE answers the newest version of a row even where the
+// statement's snapshot is older, and checks the conditions beside it once more
+// on that version; the UPDATE that follows then needs to find the row by its key
+// only. Conditions that stood in the UPDATE instead would be tested on the old
+// version first, and miss.
+
+// givenUp is the end of a lease that its owner has given up, where one that ran
+// out has the time at which it did: the owner may renew the latter only. Being
+// long past, it also holds when the database's clock is set back.
+const givenUp = `timestamptz 'epoch'`
+
+// leaseEnd is when a lease is over. After a restart of the server owners come
+// first: while it was down they could not renew, so nobody takes a record over
+// until it has been up for a lease, unless the lease was given up. A failover to
+// a standby that was already up is not noticed.
+const leaseEnd = `CASE WHEN r.status <> 'in_progress' OR r.lease_expires_at = ` + givenUp + ` THEN r.lease_expires_at
+        ELSE greatest(r.lease_expires_at, pg_postmaster_start_time() + r.lease_ms * interval '1 millisecond') END`
+
+// recordColumns are the columns of a record as scanRecord reads them.
+const recordColumns = `
+    r.key, r.record_version::integer, r.status, r.request_hash, r.owner_token::text,
+    r.takeover_policy, r.effect_possible, r.held_since IS NOT NULL, r.pending, r.non_retryable,
+    r.generation, r.acquisitions,
+    (extract(epoch FROM ` + leaseEnd + ` - clock_timestamp()) * 1000000)::bigint,
+    r.response_body, coalesce(r.result_size, 0), coalesce(r.tombstone, ''), r.failure,
+    r.created_at, r.updated_at, r.expires_at,
+    r.lineage, r.invocation, r.namespace, r.workflow_id, r.run_id, r.activity_id,
+    r.activity_type, r.scheduled_at, r.attempt, r.owner, r.trace_parent`
+
+// noRecord stands for recordColumns where there is nothing to read.
+const noRecord = `
+    '', 0, '', '', '', '', false, false, false, false, 0, 0, 0, NULL, 0, '', NULL,
+    'epoch', 'epoch', 'epoch', '', '', '', '', '', '', '', NULL, 0, '', ''`
+
+// replanned is true. It keeps the server from caching a plan: for arrays that it
+// does not know yet it must expect a thousand million rows here, and one for
+// those that it sees, so that planning anew always looks cheaper to it. A cached
+// plan would be one for the table's size of the moment it was made, and a table
+// that was vacuumed while it was empty is then read from end to end by every
+// call until autovacuum comes by, a minute later.
+const replanned = `(SELECT count(*) > 0
+        FROM generate_series(1, least(1, cardinality($1::text[]))) a,
+             generate_series(1, least(1, cardinality($1::text[]))) b,
+             generate_series(1, least(1, cardinality($1::text[]))) c)`
+
+// reservationInput is the relation of reservations, from the arrays of
+// reservationArgs.
+const reservationInput = `unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[],
+            $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
+            $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::text[], $17::text[]`
+
+const reservationNames = `key, request_hash, token, lease_us, retention_us,
+            takeover_policy, lineage, invocation, namespace, workflow_id, run_id,
+            activity_id, activity_type, scheduled_us, attempt, owner, trace_parent`
+
+// reserveSQL finds records and inserts the absent ones, in one statement. The
+// anti-join keeps it from waiting for a transaction that has updated a record
+// which is there, as ON CONFLICT alone would; DO NOTHING serves the race with
+// another insertion. A row that comes into being after the snapshot is then in
+// neither half of the answer. The LATERAL subquery with its OFFSET makes it look each
+// key up by itself, so that no join depends on the table's statistics.
+const reserveSQL = `
+WITH input AS MATERIALIZED (
+    SELECT * FROM ` + reservationInput + `) WITH ORDINALITY AS i (` + reservationNames + `, ord)
+    WHERE ` + replanned + `
+), found AS MATERIALIZED (
+    SELECT i.ord, r.*
+    FROM input i CROSS JOIN LATERAL (SELECT * FROM {records} t WHERE t.key = i.key OFFSET 0) r
+), inserted AS (
+    INSERT INTO {records} AS r (
+        created_at, updated_at, expires_at, lease_expires_at, scheduled_at, lease_ms,
+        generation, acquisitions, attempt, record_version, effect_possible, pending,
+        non_retryable, owner_token, key, status, request_hash, takeover_policy, lineage,
+        invocation, namespace, workflow_id, run_id, activity_id, activity_type, owner, trace_parent)
+    SELECT s.now, s.now,
+        s.now + s.retention_us * interval '1 microsecond',
+        s.now + s.lease_us * interval '1 microsecond',
+        timestamptz 'epoch' + s.scheduled_us * interval '1 microsecond',
+        (s.lease_us + 999) / 1000,
+        0, 1, s.attempt::integer, $18::integer, true, false,
+        false, s.token::uuid, s.key, 'in_progress', s.request_hash, s.takeover_policy, s.lineage,
+        s.invocation, s.namespace, s.workflow_id, s.run_id, s.activity_id, s.activity_type, s.owner, s.trace_parent
+    FROM (
+        SELECT i.*, clock_timestamp() AS now FROM input i
+        WHERE i.ord NOT IN (SELECT f.ord FROM found f)
+        ORDER BY i.key COLLATE "C"
+    ) s
+    ON CONFLICT (key) DO NOTHING
+    RETURNING r.key
+)
+SELECT r.ord, false,` + recordColumns + ` FROM found r
+UNION ALL
+SELECT i.ord, true,` + noRecord + ` FROM inserted n JOIN input i ON i.key = n.key`
+
+// acquireSQL gives records to new owners. What does not fit the record as it is
+// seen is not even locked.
+const acquireSQL = `
+WITH input AS MATERIALIZED (
+    SELECT * FROM ` + reservationInput + `, $19::text[], $20::text[], $21::boolean[])
+        WITH ORDINALITY AS i (` + reservationNames + `, seen_token, seen_status, seen_held, ord)
+    WHERE ` + replanned + `
+), locked AS MATERIALIZED (
+    SELECT i.ord
+    FROM {records} r JOIN input i ON i.key = r.key
+    WHERE r.key = ANY ($1::text[])
+      AND r.owner_token = i.seen_token::uuid AND r.status = i.seen_status
+      AND (r.held_since IS NOT NULL) = i.seen_held
+      AND r.status <> 'completed'
+      AND (r.status <> 'in_progress' OR ` + leaseEnd + ` <= clock_timestamp())
+    ORDER BY r.key COLLATE "C"
+    FOR UPDATE OF r SKIP LOCKED
+)
+UPDATE {records} r SET
+    updated_at = clock_timestamp(),
+    expires_at = clock_timestamp() + i.retention_us * interval '1 microsecond',
+    lease_expires_at = clock_timestamp() + i.lease_us * interval '1 microsecond',
+    held_since = NULL,
+    scheduled_at = timestamptz 'epoch' + i.scheduled_us * interval '1 microsecond',
+    result_size = NULL,
+    lease_ms = (i.lease_us + 999) / 1000,
+    acquisitions = r.acquisitions + 1,
+    attempt = i.attempt::integer,
+    record_version = $18::integer,
+    effect_possible = true, pending = false, non_retryable = false,
+    owner_token = i.token::uuid,
+    status = 'in_progress',
+    request_hash = i.request_hash, takeover_policy = i.takeover_policy,
+    lineage = i.lineage, invocation = i.invocation, namespace = i.namespace,
+    workflow_id = i.workflow_id, run_id = i.run_id, activity_id = i.activity_id,
+    activity_type = i.activity_type, owner = i.owner, trace_parent = i.trace_parent,
+    tombstone = NULL, response_body = NULL, failure = NULL
+FROM locked l JOIN input i ON i.ord = l.ord
+WHERE r.key = i.key
+RETURNING i.ord, r.generation`
+
+const renewable = `r.status = 'in_progress' AND NOT r.pending AND r.lease_expires_at <> ` + givenUp
+
+// renewSQL extends leases. A record that still names the token but was not
+// renewed is locked by somebody, or has changed since the snapshot; a token that
+// is not in the snapshot any more has lost the record for good.
+const renewSQL = `
+WITH input AS MATERIALIZED (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
+        WITH ORDINALITY AS i (key, token, lease_us, ord)
+    WHERE ` + replanned + `
+), locked AS MATERIALIZED (
+    SELECT i.ord
+    FROM {records} r JOIN input i ON i.key = r.key
+    WHERE r.key = ANY ($1::text[])
+      AND r.owner_token = i.token::uuid AND ` + renewable + `
+    ORDER BY r.key COLLATE "C"
+    FOR UPDATE OF r SKIP LOCKED
+), renewed AS (
+    UPDATE {records} r SET
+        updated_at = clock_timestamp(),
+        lease_expires_at = clock_timestamp() + i.lease_us * interval '1 microsecond',
+        lease_ms = (i.lease_us + 999) / 1000
+    FROM locked l JOIN input i ON i.ord = l.ord
+    WHERE r.key = i.key
+    RETURNING i.ord
+)
+SELECT i.ord, CASE
+    WHEN n.ord IS NOT NULL THEN 'renewed'
+    WHEN (SELECT r.owner_token = i.token::uuid AND ` + renewable + `
+          FROM {records} r WHERE r.key = i.key) THEN 'locked'
+    ELSE 'lost' END
+FROM input i LEFT JOIN renewed n ON n.ord = i.ord`
+
+// settleSQL and settleAloneSQL differ in what they do about a record that
+// somebody has locked: the first, which carries many, says so; the second waits,
+// and sets a limit to that in the server itself, which would otherwise go on
+// waiting when the caller is long gone.
+const (
+	settleSQL = settleHead + `
+    WHERE r.key = ANY ($1::text[])
+    ORDER BY r.key COLLATE "C"
+    FOR UPDATE SKIP LOCKED` + settleTail
+
+	settleAloneSQL = settleHead + `
+    WHERE r.key = ANY ($1::text[])
+      AND (SELECT set_config('lock_timeout', $13::text, true)) IS NOT NULL
+    ORDER BY r.key COLLATE "C"
+    FOR UPDATE` + settleTail
+)
+
+const settleHead = `
+WITH input AS MATERIALIZED (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bigint[], $6::text[],
+            $7::bytea[], $8::boolean[], $9::boolean[], $10::boolean[], $11::boolean[], $12::bigint[])
+        WITH ORDINALITY AS i (key, token, outcome, result, result_size, tombstone,
+            failure, non_retryable, effect_possible, new_generation, own_lease, lease_us, ord)
+    WHERE ` + replanned + `
+), locked AS MATERIALIZED (
+    SELECT r.key, r.owner_token, r.status, r.effect_possible, r.pending, r.non_retryable,
+        r.held_since, r.lease_expires_at, r.lease_ms, r.failure, ` + leaseEnd + ` AS lease_end
+    FROM {records} r`
+
+// In settleTail, the rows that decided calls applied stand already as the
+// settlement says: they are repetitions, and are not written again.
+const settleTail = `
+), decided AS MATERIALIZED (
+    SELECT i.ord, l.now, CASE
+        WHEN l.owner_token <> i.token::uuid THEN 'stale'
+        WHEN l.status = 'completed' THEN
+            CASE WHEN i.outcome = 'complete' THEN 'applied' ELSE 'stale' END
+        WHEN i.outcome = 'hold' THEN CASE
+            WHEN NOT l.effect_possible THEN 'stale'
+            WHEN l.held_since IS NOT NULL AND (l.lease_over OR l.status = 'failed' OR NOT i.own_lease) THEN 'applied'
+            WHEN l.lease_over OR l.status = 'failed' OR i.own_lease THEN 'change'
+            ELSE 'stale' END
+        WHEN l.status = 'failed' THEN CASE
+            WHEN i.outcome <> 'fail' THEN 'stale'
+            WHEN l.effect_possible = i.effect_possible AND l.non_retryable = i.non_retryable
+             AND l.failure IS NOT DISTINCT FROM i.failure
+             AND (i.effect_possible OR l.held_since IS NULL) THEN 'applied'
+            ELSE 'change' END
+        WHEN i.outcome = 'release' AND l.lease_expires_at = ` + givenUp + ` AND NOT l.pending
+         AND l.effect_possible = i.effect_possible
+         AND (i.effect_possible OR l.held_since IS NULL) THEN 'applied'
+        WHEN i.outcome = 'pend' AND l.pending AND NOT l.lease_over
+         AND l.lease_ms = (i.lease_us + 999) / 1000 THEN 'applied'
+        ELSE 'change' END AS answer
+    FROM (SELECT l.*, c.now, l.lease_end <= c.now AS lease_over
+          FROM locked l CROSS JOIN LATERAL (SELECT clock_timestamp() AS now, l.key OFFSET 0) c) l
+    JOIN input i ON i.key = l.key
+), changed AS (
+    UPDATE {records} r SET
+        updated_at = d.now,
+        lease_expires_at = CASE i.outcome
+            WHEN 'pend' THEN d.now + i.lease_us * interval '1 microsecond'
+            WHEN 'release' THEN ` + givenUp + `
+            WHEN 'hold' THEN CASE
+                WHEN i.own_lease AND r.status = 'in_progress' AND r.lease_expires_at > d.now THEN ` + givenUp + `
+                ELSE r.lease_expires_at END
+            ELSE least(r.lease_expires_at, d.now) END,
+        lease_ms = CASE i.outcome
+            WHEN 'pend' THEN (i.lease_us + 999) / 1000
+            ELSE r.lease_ms END,
+        status = CASE i.outcome WHEN 'complete' THEN 'completed' WHEN 'fail' THEN 'failed' ELSE r.status END,
+        held_since = CASE
+            WHEN i.outcome = 'hold' THEN coalesce(r.held_since, d.now)
+            WHEN i.outcome = 'pend' OR i.effect_possible THEN r.held_since END,
+        generation = r.generation + (i.new_generation AND r.effect_possible)::integer,
+        effect_possible = CASE
+            WHEN i.outcome IN ('hold', 'pend') THEN r.effect_possible
+            ELSE i.effect_possible END,
+        pending = CASE i.outcome WHEN 'hold' THEN r.pending ELSE i.outcome = 'pend' END,
+        non_retryable = CASE i.outcome WHEN 'fail' THEN i.non_retryable ELSE r.non_retryable END,
+        failure = CASE i.outcome WHEN 'fail' THEN i.failure ELSE r.failure END,
+        response_body = CASE i.outcome WHEN 'complete' THEN i.result ELSE r.response_body END,
+        result_size = CASE i.outcome WHEN 'complete' THEN i.result_size ELSE r.result_size END,
+        tombstone = CASE i.outcome WHEN 'complete' THEN nullif(i.tombstone, '') ELSE r.tombstone END
+    FROM decided d JOIN input i ON i.ord = d.ord
+    WHERE d.answer = 'change' AND r.key = i.key
+    RETURNING i.ord
+)
+SELECT i.ord, CASE
+    WHEN c.ord IS NOT NULL THEN 'applied'
+    WHEN d.answer <> 'change' THEN d.answer
+    WHEN (SELECT true FROM {records} r WHERE r.key = i.key) THEN 'locked'
+    ELSE 'missing' END
+FROM input i LEFT JOIN decided d ON d.ord = i.ord LEFT JOIN changed c ON c.ord = i.ord`
+
+const getSQL = `SELECT` + recordColumns + ` FROM {records} r
+WHERE r.key = ANY ($1::text[]) AND ` + replanned
+
+// evictSQL removes what may go, the oldest first. The rows are found by their
+// place, not by a join: with stale statistics a join took minutes. The clock
+// stands in a subquery because the planner uses an index only for a value that
+// does not change during the scan.
+const evictSQL = `
+DELETE FROM {records} r
+WHERE r.ctid = ANY (ARRAY(
+    SELECT r.ctid FROM {records} r
+    WHERE r.expires_at <= (SELECT clock_timestamp())` + evictable + `
+    ORDER BY r.expires_at
+    LIMIT $1::bigint
+    FOR UPDATE SKIP LOCKED))
+  AND r.expires_at <= clock_timestamp()` + evictable
+
+const evictable = `
+      AND r.held_since IS NULL AND NOT r.pending
+      AND (r.status <> 'in_progress' OR ` + leaseEnd + ` <= clock_timestamp())
+      AND (r.takeover_policy = 'reexecute' OR NOT r.effect_possible)`
+
+// checkSessionSQL tells whether the session can write.
+const checkSessionSQL = `
+SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'`
+
+// checkSchemaSQL tells the version of the tables, and whether the records may be
+// used.
+const checkSchemaSQL = `
+SELECT coalesce(max(v.version), 0),
+    has_table_privilege($1::text, 'SELECT') AND has_table_privilege($1::text, 'INSERT')
+    AND has_table_privilege($1::text, 'UPDATE') AND has_table_privilege($1::text, 'DELETE')
+FROM {version} v`
+
+// statements are the statements with the names of the tables in them.
+type statements struct {
+	records string // the table's name, as it stands in the statements
+
+	reserve, acquire, renew, settle, settleAlone, get, evict, checkSession, checkSchema string
+}
+
+func newStatements(schema string) statements {
+	name := func(table string) string {
+		if schema == "" {
+			return pgx.Identifier{table}.Sanitize()
+		}
+		return pgx.Identifier{schema, table}.Sanitize()
+	}
+	records := name("idempotency_records")
+	put := strings.NewReplacer("{records}", records, "{version}", name("idempotency_schema")).Replace
+	return statements{
+		records:      records,
+		reserve:      put(reserveSQL),
+		acquire:      put(acquireSQL),
+		renew:        put(renewSQL),
+		settle:       put(settleSQL),
+		settleAlone:  put(settleAloneSQL),
+		get:          put(getSQL),
+		evict:        put(evictSQL),
+		checkSession: put(checkSessionSQL),
+		checkSchema:  put(checkSchemaSQL),
+	}
+}

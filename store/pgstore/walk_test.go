@@ -1,0 +1,166 @@
+package pgstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
+)
+
+// walk takes one key through a life: claimed, in flight, in conflict, failed,
+// claimed again, renewed, completed, replayed.
+func walk(ctx context.Context, s store.Store, key string, result []byte) error {
+	first := reservation(key)
+	var errs []error
+	expect := func(what string, ok bool, err error) {
+		if err != nil || !ok {
+			errs = append(errs, fmt.Errorf("%s: %s: %v", key, what, err))
+		}
+	}
+	claim := func(want store.Action, r store.Reservation) store.Claimed {
+		c, err := store.Claim(ctx, s, r)
+		expect("claim: want "+want.String()+", got "+c.Action.String(), c.Action == want, err)
+		return c
+	}
+	end := func(t store.Settlement) {
+		got, err := s.Settle(ctx, []store.Settlement{t})
+		expect("settle", err == nil && got[0] == store.Applied, err)
+	}
+	claim(store.ActAcquire, first)
+	other := again(first)
+	other.Hashes, other.Invocation = []string{"v1:s1:bbbb"}, "run-1/6/1"
+	claim(store.ActConflict, other)
+	claim(store.ActWait, again(first))
+	end(settlement(first, store.Settlement{Outcome: store.Fail, Failure: result}))
+	second := again(first)
+	claim(store.ActAcquire, second)
+	renewed, err := s.Renew(ctx, []store.Lease{leaseOf(second), leaseOf(reservation(key + "-absent"))})
+	expect("renew", err == nil && renewed[0] == store.Renewed && renewed[1] == store.Lost, err)
+	end(settlement(second, store.Settlement{Outcome: store.Complete, Result: result, ResultSize: int64(len(result))}))
+	claim(store.ActConflict, other)
+	replay := claim(store.ActReplay, again(first))
+	same := string(replay.Found.Result) == string(result) && (replay.Found.Result == nil) == (result == nil)
+	expect("the replayed result", same, nil)
+	_, err = s.Evict(ctx, 100)
+	expect("evict", true, err)
+	return errors.Join(errs...)
+}
+
+// results are those that a text format might spoil.
+func results() map[string][]byte {
+	return map[string][]byte{
+		"nil": nil, "empty": {}, "NUL": {0, 'a', 0}, "invalid UTF-8": {0xff, 0xfe, 0xc3, 0x28},
+		"quotes": []byte(`'"\\x00{},NULL`), "large": make([]byte, 1<<20),
+	}
+}
+
+func TestEveryExecModeGivesTheSameAnswers(t *testing.T) {
+	t.Parallel()
+	url := requireMigrated(t)
+	for _, mode := range execModes {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			s := requireStore(t, requirePool(t, url, execMode(mode)), pgstore.Options{CallTimeout: time.Minute})
+			for name, result := range results() {
+				require.NoError(t, walk(t.Context(), s, mode.String()+name, result))
+			}
+		})
+	}
+}
+
+func TestTransactionPooler(t *testing.T) {
+	t.Parallel()
+	const settings = "pool_mode = transaction\ndefault_pool_size = 3\n"
+	patient := pgstore.Options{CallTimeout: time.Minute}
+
+	for _, mode := range []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	} {
+		t.Run("works with "+mode.String(), func(t *testing.T) {
+			t.Parallel()
+			url := requirePgBouncer(t, requireMigrated(t), settings)
+			s := requireStore(t, requirePool(t, url, execMode(mode)), patient)
+			var group sync.WaitGroup
+			errs := make([]error, 8) // more than the pooler has sessions
+			for i := range errs {
+				group.Go(func() {
+					for name, result := range results() {
+						errs[i] = errors.Join(errs[i], walk(t.Context(), s, fmt.Sprint(name, i), result))
+					}
+				})
+			}
+			group.Wait()
+			require.NoError(t, errors.Join(errs...))
+		})
+	}
+
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeDescribeExec} {
+		for name, settings := range map[string]string{
+			"the session used last":      settings,
+			"one session":                "pool_mode = transaction\ndefault_pool_size = 1",
+			"the session unused longest": settings + "server_round_robin = 1",
+		} {
+			t.Run(fmt.Sprintf("that hands out %s is refused with %s, and the remedy named", name, mode), func(t *testing.T) {
+				t.Parallel()
+				url := requirePgBouncer(t, requireMigrated(t), settings)
+				pool := requirePool(t, url, execMode(mode))
+				for range 3 { // nothing is left behind that makes it look otherwise
+					_, err := pgstore.New(t.Context(), pool, patient)
+					require.ErrorIs(t, err, store.ErrUnavailable)
+					require.ErrorContains(t, err, mode.String())
+					require.ErrorContains(t, err, "default_query_exec_mode=cache_describe")
+				}
+			})
+		}
+	}
+
+	t.Run("in session mode works with prepared statements", func(t *testing.T) {
+		t.Parallel()
+		url := requirePgBouncer(t, requireMigrated(t), "pool_mode = session")
+		s := requireStore(t, requirePool(t, url), patient)
+		require.NoError(t, walk(t.Context(), s, "a", []byte("paid")))
+	})
+}
+
+func TestOneOfManyClaimsAcquires(t *testing.T) {
+	t.Parallel()
+	b := setup(t, pgstore.Options{CallTimeout: time.Minute})
+	for _, callers := range []int{10, 100} {
+		for round := range 50 {
+			actions := claimAtOnce(t, b.store, fmt.Sprint(callers, "/", round), callers)
+			require.Equal(t, map[store.Action]int{store.ActAcquire: 1, store.ActWait: callers - 1}, actions)
+		}
+	}
+}
+
+// claimAtOnce claims one key in many goroutines and counts the answers.
+func claimAtOnce(t *testing.T, s store.Store, key string, callers int) map[store.Action]int {
+	t.Helper()
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	start := make(chan struct{})
+	actions := map[store.Action]int{}
+	for range callers {
+		group.Go(func() {
+			<-start
+			c, err := store.Claim(t.Context(), s, reservation(key))
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Errorf("claim: %v", err)
+			}
+			actions[c.Action]++
+		})
+	}
+	close(start)
+	group.Wait()
+	return actions
+}
