@@ -64,6 +64,24 @@ services: ## Install the servers that tests need, or say how
 example: ## Run the example, against servers of its own
 	$(GO) run ./examples/payment
 
+.PHONY: soak
+soak: services ## Kill workers 510 times, and look for rare races (a quarter of an hour)
+	@scripts/timed.sh "64 callers and an evictor on one key" \
+		env DEDUPE_SOAK=1 $(GO) test -count=1 -timeout 30m -run TestEveryAcquiredRecordExists ./store/pgstore
+	@scripts/timed.sh "the memory store and Postgres side by side" \
+		$(GO) test -count=1 -timeout 30m -run TestPostgresDoesWhatTheModelDoes ./store/pgstore -rapid.checks=1000
+	@scripts/timed.sh "kills" $(GO) run ./examples/payment -crash -rounds 17
+
+FUZZTIME ?= 10m
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (10m)
+	@for package in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$package/*_test.go); do \
+			scripts/timed.sh "$$package $$target for $(FUZZTIME)" \
+				$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$package; \
+		done; \
+	done
+
 .PHONY: clean
 clean: ## Remove what was built here
 	rm -rf bin

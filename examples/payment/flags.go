@@ -17,6 +17,8 @@ type options struct {
 	orders          int
 	dedupe          bool
 	honourKeys      bool
+	crash           bool
+	rounds          int
 	databaseURL     string
 	temporalAddress string
 	verbose         bool
@@ -30,6 +32,8 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.orders, "orders", 20, "how many `orders` to pay")
 	flags.BoolVar(&o.dedupe, "dedupe", true, "deduplicate; false shows what the same faults do without")
 	flags.BoolVar(&o.honourKeys, "honour-keys", false, "let the payment provider honour the Idempotency-Key instead of ignoring it")
+	flags.BoolVar(&o.crash, "crash", false, "kill worker processes at every moment that matters, under every policy, and count")
+	flags.IntVar(&o.rounds, "rounds", 1, "how often -crash runs each case; `n` times 30 kills")
 	flags.StringVar(&o.databaseURL, "database-url", os.Getenv("DATABASE_URL"),
 		"`URL` of the Postgres database for the records, where migrations are run and nothing is deleted; "+
 			"defaults to DATABASE_URL, and without that to a private Postgres, then to memory")
@@ -44,6 +48,8 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	switch {
 	case flags.NArg() > 0:
 		return options{}, fmt.Errorf("payment: unexpected argument %q; flags begin with a dash", flags.Arg(0))
+	case o.rounds < 1:
+		return options{}, fmt.Errorf("payment: -rounds is %d, want at least 1", o.rounds)
 	case o.orders < 1 || o.orders > maxOrders:
 		return options{}, fmt.Errorf("payment: -orders is %d, want 1 to %d", o.orders, maxOrders)
 	}

@@ -18,6 +18,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/crashtest"
 )
 
 // The exit codes.
@@ -29,6 +31,9 @@ const (
 )
 
 func main() {
+	if crashtest.WorkerMain() {
+		return // one of the workers that -crash kills
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -46,7 +51,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stderr, err)
 		return exitUsage
 	}
-	fine, err := demo(ctx, o, stdout, stderr)
+	show := demo
+	if o.crash {
+		show = crash
+	}
+	fine, err := show(ctx, o, stdout, stderr)
 	switch {
 	case ctx.Err() != nil:
 		_, _ = fmt.Fprintln(stderr, "payment: interrupted; everything that was started is stopped")
