@@ -22,6 +22,11 @@ type Store = store.Store
 // Secret is a key for fingerprints, in Options.FingerprintSecrets.
 type Secret = activity.Secret
 
+// Fingerprinter is for types of arguments that know best what tells two of their
+// values apart: a type with a DedupeFingerprint method is asked for the bytes, in
+// place of its JSON.
+type Fingerprinter = activity.Fingerprinter
+
 // Policy says how the calls of an activity type are deduplicated. The zero
 // value is a useful policy.
 type Policy = activity.Policy
@@ -61,19 +66,20 @@ const (
 // Types of the application errors that a workflow can meet; the package comment
 // has a table of what each one wants.
 const (
-	ErrTypeConflict         = activity.ErrTypeConflict
-	ErrTypeOtherExecution   = activity.ErrTypeOtherExecution
-	ErrTypeOutcomeUnknown   = activity.ErrTypeOutcomeUnknown
-	ErrTypeInFlight         = activity.ErrTypeInFlight
-	ErrTypeLeaseLost        = activity.ErrTypeLeaseLost
-	ErrTypeStoreUnavailable = activity.ErrTypeStoreUnavailable
-	ErrTypeStoreBusy        = activity.ErrTypeStoreBusy
-	ErrTypeRecordVersion    = activity.ErrTypeRecordVersion
-	ErrTypeRecordCorrupt    = activity.ErrTypeRecordCorrupt
-	ErrTypeResultTooLarge   = activity.ErrTypeResultTooLarge
-	ErrTypeNoFingerprint    = activity.ErrTypeNoFingerprint
-	ErrTypeHeaderRequired   = activity.ErrTypeHeaderRequired
-	ErrTypeDeadlinePassed   = activity.ErrTypeDeadlinePassed
+	ErrTypeConflict           = activity.ErrTypeConflict
+	ErrTypeOtherExecution     = activity.ErrTypeOtherExecution
+	ErrTypeOutcomeUnknown     = activity.ErrTypeOutcomeUnknown
+	ErrTypeInFlight           = activity.ErrTypeInFlight
+	ErrTypeLeaseLost          = activity.ErrTypeLeaseLost
+	ErrTypeStoreUnavailable   = activity.ErrTypeStoreUnavailable
+	ErrTypeStoreBusy          = activity.ErrTypeStoreBusy
+	ErrTypeRecordVersion      = activity.ErrTypeRecordVersion
+	ErrTypeFingerprintUnknown = activity.ErrTypeFingerprintUnknown
+	ErrTypeRecordCorrupt      = activity.ErrTypeRecordCorrupt
+	ErrTypeResultTooLarge     = activity.ErrTypeResultTooLarge
+	ErrTypeNoFingerprint      = activity.ErrTypeNoFingerprint
+	ErrTypeHeaderRequired     = activity.ErrTypeHeaderRequired
+	ErrTypeDeadlinePassed     = activity.ErrTypeDeadlinePassed
 )
 
 // ErrLeaseLost is the cause with which a body's context is cancelled when
@@ -127,6 +133,35 @@ func NotDone() Verification { return activity.NotDone() }
 
 // CannotTell says that nobody knows: the call is refused and held.
 func CannotTell() Verification { return activity.CannotTell() }
+
+// Handle names a call that is completed from outside its activity, in another
+// process too: it marshals as text. Its text is a secret.
+type Handle = activity.Handle
+
+// PendingHandle returns the handle of the activity that ctx belongs to. Hand it
+// over, then return activity.ErrResultPending. It panics outside an activity and
+// in a local one.
+func PendingHandle(ctx context.Context) Handle { return activity.PendingHandle(ctx) }
+
+// AsyncOptions are what [CompleteAsync] needs in the process that completes.
+type AsyncOptions = activity.AsyncOptions
+
+// Errors of [CompleteAsync], found with errors.Is; see activity.
+var (
+	// ErrStaleHandle: the call was taken over, or settled otherwise. Nothing was
+	// recorded or sent.
+	ErrStaleHandle = activity.ErrStaleHandle
+	// ErrNotWaiting: the outcome is recorded, but Temporal does not wait for the
+	// activity any more. There is nothing to repeat.
+	ErrNotWaiting = activity.ErrNotWaiting
+)
+
+// CompleteAsync records how a call ended, with a result or an error, and then
+// tells Temporal. After any error but the two above, call it again with the same
+// handle.
+func CompleteAsync(ctx context.Context, o AsyncOptions, h Handle, result any, err error) error {
+	return activity.CompleteAsync(ctx, o, h, result, err)
+}
 
 // WithStepKey gives the calls made with ctx a name in place of their number, so
 // that their order does not matter. No personal data: it stands in history,

@@ -76,6 +76,16 @@
 // cancelled with [ErrLeaseLost] as its cause tells that another execution has the
 // call: stop.
 //
+// # Completing from outside
+//
+// An activity that returns activity.ErrResultPending hands [PendingHandle] over
+// first. Whoever has the result, in whatever process, calls [CompleteAsync]: it
+// records the outcome and then tells Temporal, and can be called again after a
+// crash. Until then the record is pending, for the attempt's time and 30 seconds;
+// after that Policy.Takeover decides as for a worker that died. Temporal's own
+// client.CompleteActivity must not be used: it leaves the record pending, so that
+// a reset would find an outcome that nobody knows.
+//
 // # Stores
 //
 // Package store/pgstore keeps records in the table idempotency_records of your
@@ -85,25 +95,27 @@
 //
 // # Errors
 //
-// What leaves the interceptor is either the body's own error, untouched, or a
+// What leaves the interceptor is either the body's own error, untouched (but for
+// errors that Temporal would refuse: docs/replay.md), or a
 // *temporal.ApplicationError of one of these types. "Retried" means that Temporal
 // tries again by itself; the body has not run and an attempt is spent.
 //
-//	situation                                   Type                    what to do
-//	------------------------------------------  ----------------------  ----------------------------------------------
-//	key reused for a different request          ErrTypeConflict         final: give the calls step keys, or count them by arguments
-//	workflow ID used again after it closed      ErrTypeOtherExecution   final: new workflow ID, another Scope, or OnOtherExecution
-//	effect possible, policy forbids a rerun     ErrTypeOutcomeUnknown   final: look at the provider, then resolve the record
-//	another execution owns the call             ErrTypeInFlight         retried: nothing
-//	another execution took the call over        ErrTypeLeaseLost        retried: nothing; often: give the database more room
-//	store cannot be reached                     ErrTypeStoreUnavailable retried: bring the database back
-//	too many executions want the store          ErrTypeStoreBusy        retried: raise MaxConcurrentStoreCalls, or the database's size
-//	record written by a later release           ErrTypeRecordVersion    retried: upgrade this worker
-//	stored result cannot be read, or is purged  ErrTypeRecordCorrupt    final: look at the record
-//	result over MaxResultBytes                  ErrTypeResultTooLarge   final: return less, or raise the limit; it is not run again
-//	arguments have no canonical form            ErrTypeNoFingerprint    final: give the policy a Fingerprint function
-//	policy wants a header, call has none        ErrTypeHeaderRequired   final: register the workflow side too
-//	attempt began after its deadline            ErrTypeDeadlinePassed   retried: nothing; seen after resets
+//	situation                                   Type                       what to do
+//	------------------------------------------  -------------------------  ----------------------------------------------
+//	key reused for a different request          ErrTypeConflict            final: give the calls step keys, or count them by arguments
+//	workflow ID used again after it closed      ErrTypeOtherExecution      final: new workflow ID, another Scope, or OnOtherExecution
+//	effect possible, policy forbids a rerun     ErrTypeOutcomeUnknown      final: look at the provider, then resolve the record
+//	another execution owns the call             ErrTypeInFlight            retried: nothing
+//	another execution took the call over        ErrTypeLeaseLost           retried: nothing; often: give the database more room
+//	store cannot be reached                     ErrTypeStoreUnavailable    retried: bring the database back
+//	too many executions want the store          ErrTypeStoreBusy           retried: raise MaxConcurrentStoreCalls, or the database's size
+//	record written by a later release           ErrTypeRecordVersion       retried: upgrade this worker
+//	fingerprint of an unknown secret or version ErrTypeFingerprintUnknown  retried: give this worker the secret, or upgrade it
+//	stored result cannot be read, or is purged  ErrTypeRecordCorrupt       final: look at the record
+//	result over MaxResultBytes                  ErrTypeResultTooLarge      final: return less, or raise the limit; it is not run again
+//	arguments have no canonical form            ErrTypeNoFingerprint       final: give the policy a Fingerprint function, or the type a method
+//	policy wants a header, call has none        ErrTypeHeaderRequired      final: register the workflow side too
+//	attempt began after its deadline            ErrTypeDeadlinePassed      retried: nothing; seen after resets
 //
 // In a workflow:
 //

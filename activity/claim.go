@@ -35,7 +35,7 @@ func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
 		claimed, err := e.i.tryClaim(spanCtx, claimer)
 		var retry retryLater
 		switch {
-		case err == nil && claimed.Action != store.ActWait:
+		case err == nil && !e.waits(claimed):
 			span.SetAttributes(telemetry.AttrAction.String(claimed.Action.String()))
 			if ctx.Err() != nil && owns(claimed.Action) {
 				// Cancelled meanwhile: the body never starts.
@@ -65,6 +65,14 @@ func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
 			return store.Claimed{}, err
 		}
 	}
+}
+
+// waits tells a call whose outcome this execution has to wait for itself. Whoever
+// completes a pending call tells Temporal of the scheduling that handed it over:
+// the attempts of another one, after a reset or under the same business key,
+// would hear of it from nobody but the record.
+func (e *execution) waits(c store.Claimed) bool {
+	return c.Action == store.ActWait || c.Action == store.ActPending && c.Found.Invocation != e.call.origin.Invocation
 }
 
 // owns tells the actions after which a record belongs to this execution.

@@ -9,6 +9,7 @@
 //	claim      reserve, decide, wait for another owner        claim.go, wait.go
 //	run        the body, its lease kept                       run.go, keeper.go
 //	settle     how the body ended becomes a record            ending.go, settle.go
+//	complete   what ended outside the activity, as well       handle.go, async.go, completion.go
 //
 // Programs use it through package dedupe.
 package activity

@@ -3,6 +3,7 @@ package activity
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
@@ -23,7 +24,39 @@ func newEncoding(data converter.DataConverter, failing converter.FailureConverte
 	return encoding{data: data, failing: failing}
 }
 
-// result encodes a result as the SDK would after us. nil is no payload at all.
+// in binds the converters to an activity, as the SDK does: they may encrypt with
+// a key of its workflow.
+func (c encoding) in(info sdkactivity.Info) encoding {
+	about := serializationContext(info)
+	return encoding{
+		data:    converter.WithDataConverterSerializationContext(c.data, about),
+		failing: converter.WithFailureConverterSerializationContext(c.failing, about),
+	}
+}
+
+func serializationContext(info sdkactivity.Info) converter.SerializationContext {
+	// SDKs from 1.51 on answer the caller of a Nexus operation in its own
+	// context. Older ones have no such field.
+	if f := reflect.ValueOf(info).FieldByName("NexusSerializationContext"); f.IsValid() {
+		if nexus, ok := f.Interface().(*converter.NexusSerializationContext); ok && nexus != nil {
+			return *nexus
+		}
+	}
+	about := converter.ActivitySerializationContext{
+		Namespace:    info.Namespace,
+		WorkflowID:   info.WorkflowExecution.ID,
+		ActivityType: info.ActivityType.Name,
+		TaskQueue:    info.TaskQueue,
+		IsLocal:      info.IsLocalActivity,
+	}
+	if info.WorkflowType != nil {
+		about.WorkflowType = info.WorkflowType.Name
+	}
+	return about
+}
+
+// result encodes a result as the SDK would after us, and fails with the very error
+// that the SDK would give. nil is no payload at all.
 func (c encoding) result(ctx context.Context, info sdkactivity.Info, result any) (*commonpb.Payloads, error) {
 	switch r := result.(type) {
 	case nil:
@@ -31,34 +64,12 @@ func (c encoding) result(ctx context.Context, info sdkactivity.Info, result any)
 	case *commonpb.Payloads: // already encoded, by a test environment or another interceptor
 		return r, nil
 	}
-	workflowType := ""
-	if info.WorkflowType != nil {
-		workflowType = info.WorkflowType.Name
-	}
-	data := converter.WithDataConverterSerializationContext(c.data, converter.ActivitySerializationContext{
-		Namespace:    info.Namespace,
-		WorkflowID:   info.WorkflowExecution.ID,
-		WorkflowType: workflowType,
-		ActivityType: info.ActivityType.Name,
-		TaskQueue:    info.TaskQueue,
-		IsLocal:      info.IsLocalActivity,
-	})
+	data := c.in(info).data
 	if aware, ok := data.(workflow.ContextAware); ok {
 		data = aware.WithContext(ctx)
 	}
-	payloads, err := data.ToPayloads(result)
-	if err != nil {
-		return nil, fmt.Errorf("dedupe: the result cannot be encoded: %w", err)
-	}
-	return payloads, nil
+	return data.ToPayloads(result)
 }
-
-func (c encoding) toFailure(err error) *failurepb.Failure { return c.failing.ErrorToFailure(err) }
-
-// toError makes an error that Temporal sends as the failure it was made of.
-func (c encoding) toError(f *failurepb.Failure) error { return c.failing.FailureToError(f) }
-
-func (c encoding) failure(err error) ([]byte, error) { return marshalFailure(c.toFailure(err)) }
 
 // marshalPayloads keeps nil and empty apart: a result without payload is nil,
 // everything else is not.

@@ -22,7 +22,7 @@ const pendingGrace = 30 * time.Second
 func (e *execution) finish(ctx context.Context, lease store.Lease, result any, err error) (any, error) {
 	s, outcome := store.Settlement{Key: lease.Key, Token: lease.Token}, telemetry.Executed
 	switch {
-	case err == sdkactivity.ErrResultPending: //nolint:errorlint // Temporal compares with ==, so a wrapped one is an ordinary error
+	case err == sdkactivity.ErrResultPending && !e.info.IsLocalActivity: //nolint:errorlint // Temporal compares with ==, so a wrapped one is an ordinary error
 		s.Outcome, s.Lease = store.Pend, max(time.Until(e.info.Deadline), 0)+pendingGrace
 		outcome = telemetry.Pending
 	case err == nil:
@@ -32,7 +32,8 @@ func (e *execution) finish(ctx context.Context, lease store.Lease, result any, e
 			outcome = telemetry.Failed
 		}
 	default:
-		err = e.fail(ctx, &s, err)
+		// A result beside an error goes nowhere, and encoding it could fail.
+		result, err = nil, e.fail(ctx, &s, err)
 		outcome = telemetry.Failed
 	}
 	settled, known := e.settle(ctx, s)
@@ -73,10 +74,11 @@ func (e *execution) succeed(ctx context.Context, s *store.Settlement, result any
 }
 
 // fail makes the settlement of an error, and returns the error that leaves: the
-// body's own, untouched but for the mark of [NoEffect].
+// body's own, untouched but for the mark of [NoEffect] and for what Temporal
+// would refuse.
 func (e *execution) fail(ctx context.Context, s *store.Settlement, err error) error {
 	err, noEffect := withoutMark(err)
-	if s.Failure, s.NonRetryable = e.failure(err); noEffect {
+	if err, s.Failure, s.NonRetryable = e.failure(err); noEffect {
 		s.Outcome = store.Fail
 		s.EffectPossible = e.effectBefore
 		s.NewGeneration = !e.effectBefore
@@ -98,25 +100,34 @@ func (e *execution) fail(ctx context.Context, s *store.Settlement, err error) er
 }
 
 // failure encodes an error, and tells whether Temporal will not retry it: by
-// its flag, or by its type in the retry policy.
-func (e *execution) failure(err error) ([]byte, bool) {
-	f := e.i.encoding.toFailure(err)
-	final := nonRetryable(f, e.info.RetryPolicy)
+// its flag, or by its type in the retry policy. An error that cannot be encoded
+// is not final: there would be nothing to replay, and Temporal, which hears
+// nothing of it either, tries again.
+func (e *execution) failure(err error) (leaving error, encoded []byte, final bool) {
+	leaving, f, problem := e.i.encoding.in(e.info).acceptable(err, e.info.IsLocalActivity)
+	if problem == nil {
+		encoded, problem = marshalFailure(f)
+	}
+	if problem != nil {
+		e.log.Warn("dedupe: failure could not be encoded for the record", "Error", problem)
+		return leaving, nil, false
+	}
+	final = nonRetryable(f, e.info.RetryPolicy)
 	if e.info.IsLocalActivity {
-		// Local activities honour the flag wherever it stands in the chain.
+		// Local activities honour flag and type wherever they stand in the chain.
 		var app *temporal.ApplicationError
-		final = final || errors.As(err, &app) && app.NonRetryable()
+		final = final || errors.As(leaving, &app) && (app.NonRetryable() || listed(app.Type(), e.info.RetryPolicy))
 	}
-	b, mErr := marshalFailure(f)
-	if mErr != nil {
-		e.log.Warn("dedupe: failure could not be encoded for the record", "Error", mErr)
-	}
-	return b, final
+	return leaving, encoded, final
 }
 
 func nonRetryable(f *failurepb.Failure, p *temporal.RetryPolicy) bool {
 	info := f.GetApplicationFailureInfo()
-	return info != nil && (info.GetNonRetryable() || p != nil && slices.Contains(p.NonRetryableErrorTypes, info.GetType()))
+	return info != nil && (info.GetNonRetryable() || listed(info.GetType(), p))
+}
+
+func listed(errType string, p *temporal.RetryPolicy) bool {
+	return p != nil && slices.Contains(p.NonRetryableErrorTypes, errType)
 }
 
 // interrupted tells a body whose context was cancelled, by whatever: the

@@ -184,7 +184,7 @@ func TestHowABodyEnds(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		_, err := b.run(1, func(context.Context) (any, error) { return make(chan int), nil })
-		require.ErrorContains(t, err, "cannot be encoded")
+		require.ErrorContains(t, err, "unable to encode")
 		require.Equal(t, store.Failed, b.record("1").Status)
 		require.True(t, b.record("1").EffectPossible)
 	})

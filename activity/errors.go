@@ -38,6 +38,11 @@ const (
 	// ErrTypeRecordVersion: the record was written by a later release. The body
 	// did not run. Retried; upgrade the workers.
 	ErrTypeRecordVersion = "dedupe.RecordVersion"
+	// ErrTypeFingerprintUnknown: the record's fingerprint has a version or a
+	// secret that this worker does not know, so that the requests cannot be
+	// compared. The body did not run. Retried; upgrade the worker, or give it the
+	// secret.
+	ErrTypeFingerprintUnknown = "dedupe.FingerprintUnknown"
 	// ErrTypeRecordCorrupt: the stored result or failure cannot be read. Final;
 	// the body did not run.
 	ErrTypeRecordCorrupt = "dedupe.RecordCorrupt"
@@ -45,7 +50,7 @@ const (
 	// limit. Final; the body is not run again.
 	ErrTypeResultTooLarge = "dedupe.ResultTooLarge"
 	// ErrTypeNoFingerprint: the arguments have no canonical form. Final; the
-	// body did not run. Give the policy a Fingerprint function.
+	// body did not run. Give the policy or the type a fingerprint function.
 	ErrTypeNoFingerprint = "dedupe.NoFingerprint"
 	// ErrTypeHeaderRequired: the policy wants a header, and the call has none.
 	// Final; the body did not run.
@@ -91,6 +96,13 @@ func conflictError(c call, found store.Record, hashes []string) error {
 		"key %q was reused for a different request: recorded fingerprint %s, this request has %s; "+
 			"the record is %s, first seen %s in run %s; nothing was written; %s",
 		c.key, found.Hash, hashes[0], found.Status, found.CreatedAt.UTC().Format(time.RFC3339), found.RunID, hint)
+}
+
+func fingerprintUnknownError(c call, found store.Record, why string) error {
+	return later(ErrTypeFingerprintUnknown, 0, nil,
+		"key %q: the recorded fingerprint %s cannot be compared with this request: %s; the record is %s, first seen %s in run %s; "+
+			"the body did not run",
+		c.key, found.Hash, why, found.Status, found.CreatedAt.UTC().Format(time.RFC3339), found.RunID)
 }
 
 func otherExecutionError(c call, found store.Record) error {

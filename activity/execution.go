@@ -85,18 +85,35 @@ func (e *execution) execute(ctx context.Context, next interceptor.ActivityInboun
 		e.record(ctx, telemetry.Pending)
 		return nil, sdkactivity.ErrResultPending
 	case store.ActConflict:
-		err := conflictError(e.call, claimed.Found, e.hashes)
-		e.log.Error(err.Error())
-		e.record(ctx, telemetry.Conflict)
-		return nil, err
+		return nil, e.conflict(ctx, claimed.Found)
 	case store.ActOther:
-		err := otherExecutionError(e.call, claimed.Found)
-		e.log.Error(err.Error())
-		e.record(ctx, telemetry.OtherExecution)
-		return nil, err
+		return nil, e.other(ctx, claimed.Found)
 	default: // store.ActUnknown
 		return e.unknown(ctx, claimed.Found, "an earlier execution ended without a result")
 	}
+}
+
+// conflict refuses a call that differs from the record, or that this worker
+// cannot compare with it.
+func (e *execution) conflict(ctx context.Context, found store.Record) error {
+	if why := incomparable(found.Hash, e.hashes); why != "" {
+		err := fingerprintUnknownError(e.call, found, why)
+		e.log.Error(err.Error())
+		e.record(ctx, telemetry.FingerprintUnknown)
+		return err
+	}
+	err := conflictError(e.call, found, e.hashes)
+	e.log.Error(err.Error())
+	e.record(ctx, telemetry.Conflict)
+	return err
+}
+
+// other refuses a call whose record belongs to another execution.
+func (e *execution) other(ctx context.Context, found store.Record) error {
+	err := otherExecutionError(e.call, found)
+	e.log.Error(err.Error())
+	e.record(ctx, telemetry.OtherExecution)
+	return err
 }
 
 // own runs the body under the lease that was claimed.

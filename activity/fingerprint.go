@@ -4,25 +4,85 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"hash"
+	"reflect"
+	"strings"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/canonical"
 )
 
 // fingerprintVersion is the version of the canonical form and of its digest.
 const fingerprintVersion = "v1"
 
+// Fingerprinter is for types of arguments that know best what tells two of their
+// values apart: types whose content JSON does not see, or sees too much of. Equal
+// bytes mean the same request, and must stay equal from one release to the next.
+// It counts where the type, or a pointer to it, is an argument itself; fields of
+// arguments are asked for JSON only. Policy.Fingerprint comes first, where the
+// policy has one. What is counted by arguments is not affected.
+type Fingerprinter interface {
+	// DedupeFingerprint returns the bytes. They are digested, and not stored.
+	DedupeFingerprint() ([]byte, error)
+}
+
+// canonicalForm is what tells two requests apart.
+func canonicalForm(p Policy, args []any) (form []byte, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			form, err = nil, fmt.Errorf("dedupe: the fingerprint function panicked: %v", value)
+		}
+	}()
+	if p.Fingerprint != nil {
+		return p.Fingerprint(args)
+	}
+	own := make([]any, len(args))
+	for i, arg := range args {
+		f := fingerprinter(arg)
+		if f == nil {
+			own[i] = arg
+			continue
+		}
+		b, err := f.DedupeFingerprint()
+		if err != nil {
+			return nil, fmt.Errorf("dedupe: argument %d (%T): %w", i+1, arg, err)
+		}
+		own[i] = canonical.Own(b)
+	}
+	return canonical.Append(nil, own, canonical.Lenient)
+}
+
+var fingerprinterType = reflect.TypeFor[Fingerprinter]()
+
+// fingerprinter returns the argument, or a pointer to it, where that has a
+// fingerprint of its own. A nil argument has none.
+func fingerprinter(arg any) Fingerprinter {
+	v := reflect.ValueOf(arg)
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	if f, ok := arg.(Fingerprinter); ok {
+		return f
+	}
+	if !reflect.PointerTo(v.Type()).Implements(fingerprinterType) {
+		return nil
+	}
+	p := reflect.New(v.Type())
+	p.Elem().Set(v)
+	return p.Interface().(Fingerprinter)
+}
+
 // fingerprints returns the acceptable fingerprints of a request, the one to
 // store first: a digest over the key and the canonical form of the arguments
-// for each secret, or a plain one without secrets. The key is part of it, so
-// that equal arguments of different calls cannot be told from the table.
+// for each secret, and a plain one, since records from before there were secrets
+// must not become conflicts. The key is part of it, so that equal arguments of
+// different calls cannot be told from the table.
 func fingerprints(secrets []Secret, key string, canonical []byte) []string {
-	if len(secrets) == 0 {
-		return []string{fingerprint(sha256.New(), "", key, canonical)}
+	out := make([]string, 0, len(secrets)+1)
+	for _, s := range secrets {
+		out = append(out, fingerprint(hmac.New(sha256.New, s.Key), s.ID, key, canonical))
 	}
-	out := make([]string, len(secrets))
-	for i, s := range secrets {
-		out[i] = fingerprint(hmac.New(sha256.New, s.Key), s.ID, key, canonical)
-	}
-	return out
+	return append(out, fingerprint(sha256.New(), "", key, canonical))
 }
 
 func fingerprint(h hash.Hash, secretID, key string, canonical []byte) string {
@@ -31,4 +91,22 @@ func fingerprint(h hash.Hash, secretID, key string, canonical []byte) string {
 	_, _ = h.Write([]byte{0})
 	_, _ = h.Write(canonical)
 	return fingerprintVersion + ":" + secretID + ":" + hex.EncodeToString(h.Sum(nil))
+}
+
+// incomparable tells why a recorded fingerprint cannot be compared with those
+// that this worker has made, if it cannot. Two workers of a rolling deployment
+// may know different secrets: that is no conflict.
+func incomparable(recorded string, own []string) string {
+	version, rest, _ := strings.Cut(recorded, ":")
+	secretID, _, _ := strings.Cut(rest, ":")
+	if version != fingerprintVersion {
+		return fmt.Sprintf("it has version %q, this release knows %s: upgrade this worker", version, fingerprintVersion)
+	}
+	prefix := fingerprintVersion + ":" + secretID + ":"
+	for _, hash := range own {
+		if strings.HasPrefix(hash, prefix) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("it is signed with secret %q, which is not among this worker's FingerprintSecrets", secretID)
 }

@@ -8,7 +8,6 @@ import (
 	sdkactivity "go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 
-	"github.com/seed5aa7bdf6/temporal-dedupe/internal/canonical"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/wire"
 )
@@ -113,7 +112,7 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 			return a.Next.ExecuteActivity(ctx, in)
 		}
 		return nil, refuse(ErrTypeNoFingerprint, "the arguments of activity type %q have no fingerprint: %v; "+
-			"give its policy a Fingerprint function", info.ActivityType.Name, err)
+			"give its policy a Fingerprint function, or the type a DedupeFingerprint method", info.ActivityType.Name, err)
 	}
 	e := newExecution(ctx, a.i, info, policy, c, fingerprints(a.i.options.FingerprintSecrets, c.key, form))
 	return e.execute(ctx, a.Next, in)
@@ -133,14 +132,6 @@ func (a *inbound) facts(ctx context.Context, info sdkactivity.Info) (*wire.Facts
 		return nil, err
 	}
 	return &facts, nil
-}
-
-// canonicalForm is what tells two requests apart.
-func canonicalForm(p Policy, args []any) ([]byte, error) {
-	if p.Fingerprint != nil {
-		return p.Fingerprint(args)
-	}
-	return canonical.Append(nil, args, canonical.Lenient)
 }
 
 // warnOnce logs a message once for its text and the first value.

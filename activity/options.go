@@ -29,9 +29,12 @@ type Options struct {
 	// KeyPrefix separates clusters that share a table; at most 64 bytes.
 	KeyPrefix string
 	// FingerprintSecrets make the stored fingerprints useless to somebody who
-	// guesses arguments. The first signs, all verify: rotate by putting a new
-	// one in front, and drop the old one after the longest retention. Empty:
-	// fingerprints are plain SHA-256.
+	// guesses arguments. The first signs, all verify. Rotate in three steps: add
+	// the new one at the end on every worker, then put it in front, then drop the
+	// old one after the longest retention. A worker that meets a record signed
+	// with a secret it does not have answers [ErrTypeFingerprintUnknown], which
+	// Temporal retries. Empty: fingerprints are plain SHA-256; those stay
+	// acceptable when secrets are added.
 	FingerprintSecrets []Secret
 	// DataConverter and FailureConverter must be the client's own, or results
 	// would be stored in a form that the workflow cannot read. The plugin takes

@@ -50,7 +50,12 @@ func (e *execution) replayFailure(ctx context.Context, claimed store.Claimed) (a
 	}
 	e.log.Info("dedupe: replayed the recorded failure, the body did not run")
 	e.record(ctx, telemetry.ReplayedFailure)
-	return nil, e.i.encoding.toError(failure)
+	encoding := e.i.encoding.in(e.info)
+	leaving, _, problem := encoding.acceptable(encoding.toError(failure), e.info.IsLocalActivity)
+	if problem != nil {
+		e.log.Warn("dedupe: recorded failure could not be encoded", "Error", problem)
+	}
+	return nil, leaving
 }
 
 func (e *execution) corrupt(ctx context.Context, what string, err error) error {
@@ -59,12 +64,25 @@ func (e *execution) corrupt(ctx context.Context, what string, err error) error {
 }
 
 // superseded answers an execution whose record another one has taken over: with
-// the recorded result if there is one, since that is the call's answer.
+// the recorded result if there is one, since that is the call's answer. The other
+// one may have come with other arguments, under a business key say, so the record
+// is decided upon as if it had just been found.
 func (e *execution) superseded(ctx context.Context) (any, error) {
 	read, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.i.options.StoreCallTimeout)
 	defer cancel()
-	if found, err := e.i.options.Store.Get(read, e.call.key); err == nil && found.Status == store.Completed {
-		return e.answer(ctx, found, telemetry.Superseded)
+	switch found, err := e.i.options.Store.Get(read, e.call.key); {
+	case err != nil:
+	case found.Status == store.Failed && e.kept != nil && found.Token == e.kept.Token:
+		return e.replayFailure(ctx, store.Claimed{Found: found}) // from outside, before the body returned
+	default:
+		switch store.Decide(found, e.reservation()).Action {
+		case store.ActReplay:
+			return e.answer(ctx, found, telemetry.Superseded)
+		case store.ActConflict:
+			return nil, e.conflict(ctx, found)
+		case store.ActOther:
+			return nil, e.other(ctx, found)
+		}
 	}
 	e.record(ctx, telemetry.Superseded)
 	return nil, later(ErrTypeLeaseLost, 0, ErrLeaseLost, "call %q: %v", e.call.key, ErrLeaseLost)

@@ -15,6 +15,15 @@ import (
 // run executes the body, whose lease is being kept, and settles what became of
 // it.
 func (e *execution) run(ctx context.Context, lease store.Lease, next interceptor.ActivityInboundInterceptor, in *interceptor.ExecuteActivityInput) (any, error) {
+	return e.conclude(ctx, lease, func() (any, error) {
+		return next.ExecuteActivity(context.WithValue(ctx, executionKey{}, e), in)
+	})
+}
+
+// conclude settles what a body has returned, or that it has not. Encoding what
+// it returned is part of that: the user's converters can panic as well, and the
+// lease must not be kept for an execution that has ended.
+func (e *execution) conclude(ctx context.Context, lease store.Lease, body func() (any, error)) (result any, err error) {
 	returned := false
 	defer func() {
 		if returned {
@@ -28,9 +37,10 @@ func (e *execution) run(ctx context.Context, lease store.Lease, next interceptor
 			panic(value)
 		}
 	}()
-	result, err := next.ExecuteActivity(context.WithValue(ctx, executionKey{}, e), in)
+	result, err = body()
+	result, err = e.finish(ctx, lease, result, err)
 	returned = true
-	return e.finish(ctx, lease, result, err)
+	return result, err
 }
 
 // keepLease hands the lease to the keeper and returns the body's context, which
@@ -65,7 +75,7 @@ func overrun(p Policy, info sdkactivity.Info) time.Duration {
 func (e *execution) settleAbandoned(ctx context.Context, lease store.Lease, value any) {
 	s := store.Settlement{Key: lease.Key, Token: lease.Token, Outcome: store.Release, EffectPossible: true}
 	if value != nil {
-		if failure, err := e.i.encoding.failure(temporal.NewApplicationError(fmt.Sprintf("panic: %v", value), "PanicError")); err == nil {
+		if failure, err := e.i.encoding.in(e.info).failure(temporal.NewApplicationError(fmt.Sprintf("panic: %v", value), "PanicError")); err == nil {
 			s.Outcome, s.Failure = store.Fail, failure
 		}
 	}

@@ -87,11 +87,16 @@ func (e *execution) foreground(now time.Time) time.Duration {
 	}
 }
 
-// settleUntil settles until the store has answered or ctx is done.
 func (i *Interceptor) settleUntil(ctx context.Context, s store.Settlement) (store.Settled, error) {
+	return settleUntil(ctx, i.options.Store, i.options.StoreCallTimeout, s)
+}
+
+// settleUntil settles until the store has answered or ctx is done. timeout
+// bounds each try.
+func settleUntil(ctx context.Context, st store.Store, timeout time.Duration, s store.Settlement) (store.Settled, error) {
 	for delay := 50 * time.Millisecond; ; delay = min(2*delay, time.Second) {
-		call, cancel := context.WithTimeout(ctx, i.options.StoreCallTimeout)
-		answers, err := i.options.Store.Settle(call, []store.Settlement{s})
+		call, cancel := context.WithTimeout(ctx, timeout)
+		answers, err := st.Settle(call, []store.Settlement{s})
 		cancel()
 		if err == nil {
 			return answers[0], nil

@@ -64,7 +64,7 @@ func (e *execution) verify(ctx context.Context, claimed store.Claimed, next inte
 		e.record(ctx, telemetry.Canceled)
 		return nil, ctx.Err()
 	case answer.kind == done:
-		return e.finish(leaseCtx, claimed.Lease, answer.result, nil)
+		return e.conclude(leaseCtx, claimed.Lease, func() (any, error) { return answer.result, nil })
 	case answer.kind == notDone:
 		e.effectBefore = false
 		return e.run(leaseCtx, claimed.Lease, next, in)

@@ -45,7 +45,11 @@ const (
 	tagGogo    = 'g'
 	tagDynamic = 'd'
 	tagWire    = 'w'
+	tagOwn     = 'o'
 )
+
+// Own stands for an argument that gave its form itself.
+type Own []byte
 
 // Append writes the form of arguments after dst. The error is an [*Error]; dst
 // is then returned as it was. Arguments that stand at the top are never left

@@ -56,6 +56,9 @@ func (e *encoder) argument(v any) *problem {
 	case nil:
 		e.dst = append(e.dst, tagNull)
 		return nil
+	case Own:
+		e.frame(tagOwn, v)
+		return nil
 	case []byte:
 		if v == nil {
 			e.dst = append(e.dst, tagNull)

@@ -3,6 +3,7 @@ package canonical
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
@@ -18,7 +19,7 @@ func (e *encoder) raw(v any) *problem {
 	if !ok {
 		return &problem{reason: "its payloads cannot be read"}
 	}
-	payloads := source.Payloads().GetPayloads()
+	payloads := decoded(v, source.Payloads().GetPayloads())
 	e.dst = append(e.dst, tagDynamic)
 	e.dst = binary.AppendUvarint(e.dst, uint64(len(payloads)))
 	for _, p := range payloads {
@@ -27,6 +28,38 @@ func (e *encoder) raw(v any) *problem {
 		}
 	}
 	return nil
+}
+
+// decoded takes the codec off the values of a dynamic activity, which reach it as
+// they were sent. Where the converter cannot do that, they stay as they are.
+func decoded(v any, payloads []*commonpb.Payload) []*commonpb.Payload {
+	values, ok := v.(converter.EncodedValues)
+	if !ok || !slices.ContainsFunc(payloads, foreignEncoding) {
+		return payloads
+	}
+	raw, pointers := make([]converter.RawValue, len(payloads)), make([]any, len(payloads))
+	for i := range raw {
+		pointers[i] = &raw[i]
+	}
+	if values.Get(pointers...) != nil {
+		return payloads
+	}
+	plain := make([]*commonpb.Payload, len(raw))
+	for i := range raw {
+		if plain[i] = raw[i].Payload(); plain[i] == nil {
+			return payloads
+		}
+	}
+	return plain
+}
+
+func foreignEncoding(p *commonpb.Payload) bool {
+	switch string(p.GetMetadata()[converter.MetadataEncoding]) {
+	case converter.MetadataEncodingNil, converter.MetadataEncodingBinary, converter.MetadataEncodingJSON,
+		converter.MetadataEncodingProtoJSON, converter.MetadataEncodingProto:
+		return false
+	}
+	return true
 }
 
 // payload writes one payload by its content. Encodings other than the SDK's own

@@ -1,0 +1,137 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	sdkactivity "go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// completion ends one call from outside its activity.
+type completion struct {
+	o        AsyncOptions
+	f        handleFields
+	encoding encoding
+}
+
+func (c *completion) complete(ctx context.Context, result any, err error) error {
+	s, a, err := c.outcome(ctx, result, err)
+	if err != nil {
+		return err
+	}
+	if c.f.Key != "" {
+		record, err := c.settle(ctx, s)
+		if err != nil {
+			return err
+		}
+		if a, err = c.recorded(record, a); err != nil {
+			return err
+		}
+	}
+	return c.send(ctx, a)
+}
+
+// outcome makes the settlement, and what to tell Temporal where there is no
+// record to take it from.
+func (c *completion) outcome(ctx context.Context, result any, err error) (store.Settlement, answer, error) {
+	s := store.Settlement{Key: c.f.Key, Outcome: store.Complete}
+	if c.f.Key != "" {
+		s.Token, _ = store.ParseToken(c.f.Token) // validated
+	}
+	encoding := c.encoding.in(c.info())
+	var canceled *temporal.CanceledError
+	switch {
+	case err == nil:
+		payloads, err := c.encoding.result(ctx, c.info(), result)
+		if err != nil {
+			return s, answer{}, fmt.Errorf("dedupe: the result cannot be encoded: %w", err)
+		}
+		if s.Result, err = marshalPayloads(payloads); err != nil {
+			return s, answer{}, err
+		}
+		s.ResultSize = int64(len(s.Result))
+		if limit := c.f.MaxResultBytes; limit > 0 && len(s.Result) > limit {
+			s.Result, s.Tombstone = nil, store.ResultTooLarge
+		}
+		return s, answer{result: payloads}, nil
+	case errors.As(err, &canceled), errors.Is(err, context.Canceled):
+		s.Outcome, s.EffectPossible = store.Release, true
+		return s, answer{canceled: true, failure: encoding.toFailure(err)}, nil
+	}
+	err, noEffect := withoutMark(err)
+	_, failure, problem := encoding.acceptable(err, false)
+	if problem != nil {
+		return s, answer{}, problem
+	}
+	s.Outcome = store.Fail
+	s.NonRetryable = nonRetryable(failure, &temporal.RetryPolicy{NonRetryableErrorTypes: c.f.NonRetryable})
+	s.EffectPossible = !s.NonRetryable
+	if noEffect {
+		s.EffectPossible, s.NewGeneration = c.f.EffectBefore, !c.f.EffectBefore
+	}
+	if s.Failure, err = marshalFailure(failure); err != nil {
+		return s, answer{}, fmt.Errorf("dedupe: the failure cannot be encoded: %w", err)
+	}
+	return s, answer{failure: failure}, nil
+}
+
+// settle writes the outcome and answers the record as it then stands.
+func (c *completion) settle(ctx context.Context, s store.Settlement) (store.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.o.SettleTimeout)
+	defer cancel()
+	settled, err := settleUntil(ctx, c.o.Store, c.o.StoreCallTimeout, s)
+	if err != nil {
+		return store.Record{}, fmt.Errorf("dedupe: the outcome of call %q may not be recorded, and Temporal was not told; try again: %w", c.f.Key, err)
+	}
+	record, err := c.o.Store.Get(ctx, c.f.Key)
+	switch {
+	case settled == store.Missing, errors.Is(err, store.ErrNotFound):
+		return record, fmt.Errorf("dedupe: Temporal was not told: %w: key %q: is AsyncOptions.Store the one that the workers have?", store.ErrNotFound, c.f.Key)
+	case err != nil:
+		return record, fmt.Errorf("dedupe: the record of call %q could not be read, and Temporal was not told; try again: %w", c.f.Key, err)
+	case record.Token != s.Token:
+		return record, fmt.Errorf("%w: call %q was taken over in run %s, attempt %d, and is %s", ErrStaleHandle, c.f.Key, record.RunID, record.Attempt, record.Status)
+	case settled != store.Applied:
+		return record, fmt.Errorf("%w: call %q is recorded as %s already", ErrStaleHandle, c.f.Key, record.Status)
+	}
+	return record, nil
+}
+
+// recorded is what the record says. A second completion of a call sends the
+// first one's outcome, byte for byte.
+func (c *completion) recorded(r store.Record, unrecorded answer) (a answer, err error) {
+	what := "result"
+	switch {
+	case r.Status == store.Completed && r.Tombstone == store.ResultTooLarge:
+		a.tooLarge = resultTooLargeError(c.f.Key, r.ResultSize, c.f.MaxResultBytes)
+		a.failure = c.encoding.in(c.info()).toFailure(a.tooLarge)
+	case r.Status == store.Completed && r.Tombstone != "":
+		err = fmt.Errorf("it is gone (%s)", r.Tombstone)
+	case r.Status == store.Completed:
+		a.result, err = unmarshalPayloads(r.Result)
+	case r.Status == store.Failed:
+		what = "failure"
+		a.failure, err = unmarshalFailure(r.Failure)
+	default:
+		return unrecorded, nil // a cancellation
+	}
+	if err != nil {
+		return a, fmt.Errorf("dedupe: the recorded %s of %q cannot be read, and Temporal was not told: %w", what, c.f.Key, err)
+	}
+	return a, nil
+}
+
+// info is the part of the activity's that converters are told.
+func (c *completion) info() sdkactivity.Info {
+	return sdkactivity.Info{
+		WorkflowExecution: workflow.Execution{ID: c.f.WorkflowID, RunID: c.f.RunID},
+		WorkflowType:      &workflow.Type{Name: c.f.WorkflowType},
+		ActivityType:      sdkactivity.Type{Name: c.f.ActivityType},
+		Namespace:         c.f.Namespace, TaskQueue: c.f.TaskQueue,
+	}
+}

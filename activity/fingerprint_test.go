@@ -1,0 +1,229 @@
+package activity_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// order knows that its note does not matter.
+type order struct{ ID, Note string }
+
+func (o order) DedupeFingerprint() ([]byte, error) {
+	switch o.ID {
+	case "":
+		return nil, errors.New("an order without ID")
+	case "panic":
+		panic("broken")
+	}
+	return []byte(o.ID), nil
+}
+
+// parcel has the method on its pointer.
+type parcel struct{ ID, Note string }
+
+func (p *parcel) DedupeFingerprint() ([]byte, error) { return []byte(p.ID), nil }
+
+func TestFingerprinter(t *testing.T) {
+	t.Parallel()
+	byValue := func(context.Context, order) error { return nil }
+	byPointer := func(context.Context, *order) error { return nil }
+	parcels := func(context.Context, parcel) error { return nil }
+
+	t.Run("the type of an argument tells two of its values apart", func(t *testing.T) {
+		t.Parallel()
+		for name, c := range map[string]struct{ body, first, same, other any }{
+			"by value":          {byValue, order{"7", "a"}, order{"7", "b"}, order{"8", "a"}},
+			"by pointer":        {byPointer, &order{"7", "a"}, &order{"7", "b"}, &order{"8", "a"}},
+			"method on pointer": {parcels, parcel{"7", "a"}, parcel{"7", "b"}, parcel{"8", "a"}},
+		} {
+			b := setup(t)
+			for _, arg := range []any{c.first, c.same} {
+				_, err := b.run(1, c.body, arg)
+				require.NoError(t, err, name)
+			}
+			require.Equal(t, map[string]int64{"executed": 1, "replayed": 1}, b.outcomes(), name)
+			_, err := b.run(1, c.body, c.other)
+			requireErrType(t, err, activity.ErrTypeConflict)
+		}
+	})
+
+	t.Run("nil is nil, and its method is not called", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		for range 2 {
+			_, err := b.run(1, byPointer, (*order)(nil))
+			require.NoError(t, err)
+		}
+		_, err := b.run(1, byPointer, &order{ID: "7"})
+		requireErrType(t, err, activity.ErrTypeConflict)
+	})
+
+	t.Run("the policy's function comes first", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, withPolicy(activity.Policy{Fingerprint: func(args []any) ([]byte, error) {
+			return []byte(args[0].(order).Note), nil
+		}}))
+		for _, arg := range []order{{"7", "a"}, {"8", "a"}} {
+			_, err := b.run(1, byValue, arg)
+			require.NoError(t, err)
+		}
+		_, err := b.run(1, byValue, order{"7", "b"})
+		requireErrType(t, err, activity.ErrTypeConflict)
+	})
+
+	t.Run("an error and a panic refuse the call before the body", func(t *testing.T) {
+		t.Parallel()
+		for id, want := range map[string]string{"": "an order without ID", "panic": "broken"} {
+			b := setup(t)
+			_, err := b.run(1, byValue, order{ID: id})
+			app := requireErrType(t, err, activity.ErrTypeNoFingerprint)
+			require.Contains(t, app.Message(), want)
+			require.Empty(t, b.outcomes())
+		}
+	})
+}
+
+// meeting is a record that a call finds, made by an earlier one.
+type meeting struct {
+	name       string
+	protected  bool // there is an outcome to protect
+	policy     store.TakeoverPolicy
+	lineage    string
+	settlement store.Settlement // zero: the owner is at work
+}
+
+var meetings = []meeting{
+	{"completed", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.Complete, Result: []byte{}}},
+	{"completed, result too large", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.Complete, Tombstone: store.ResultTooLarge, ResultSize: 9}},
+	{"completed, purged", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.Complete, Tombstone: store.Purged}},
+	{"completed by another execution, to be replayed", true, store.Reexecute, "run-9", store.Settlement{Outcome: store.Complete, Result: []byte{}}},
+	{"live", true, store.Reexecute, "run-1", store.Settlement{}},
+	{"live, under Verify", true, store.Verify, "run-1", store.Settlement{}},
+	{"pending", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.Pend, Lease: time.Minute}},
+	{"held", true, store.Refuse, "run-1", store.Settlement{Outcome: store.Hold, OwnLease: true}},
+	{"held, to be verified", true, store.Verify, "run-1", store.Settlement{Outcome: store.Hold, OwnLease: true}},
+	{"abandoned, under Refuse", true, store.Refuse, "run-1", store.Settlement{Outcome: store.Release, EffectPossible: true}},
+	{"abandoned, to be verified", true, store.Verify, "run-1", store.Settlement{Outcome: store.Release, EffectPossible: true}},
+	{"failed, under Refuse", true, store.Refuse, "run-1", store.Settlement{Outcome: store.Fail, EffectPossible: true, Failure: []byte("x")}},
+	{"failed, to be verified", true, store.Verify, "run-1", store.Settlement{Outcome: store.Fail, EffectPossible: true, Failure: []byte("x")}},
+	{"abandoned, to be run again", false, store.Reexecute, "run-1", store.Settlement{Outcome: store.Release, EffectPossible: true}},
+	{"abandoned before it began", false, store.Refuse, "run-1", store.Settlement{Outcome: store.Release}},
+	{"failed, to be run again", false, store.Reexecute, "run-1", store.Settlement{Outcome: store.Fail, EffectPossible: true, Failure: []byte("x")}},
+	{"failed for good in another scheduling", false, store.Refuse, "run-1", store.Settlement{Outcome: store.Fail, NonRetryable: true, Failure: []byte("x")}},
+}
+
+// leave makes the record, with a fingerprint.
+func (m meeting) leave(t *testing.T, b *bundle, hash string) {
+	t.Helper()
+	r := store.Reservation{
+		Key: "w/default-test-namespace/" + workflowID + "/0/Charge/1", Hashes: []string{hash}, Token: store.NewToken(),
+		Lease: time.Minute, Retention: time.Hour, Policy: m.policy,
+		Origin: store.Origin{Lineage: m.lineage, Invocation: "run-1/other/1", RunID: "run-1"},
+	}
+	_, err := store.Claim(t.Context(), b.store, r)
+	require.NoError(t, err)
+	if m.settlement.Outcome == 0 {
+		return
+	}
+	m.settlement.Key, m.settlement.Token = r.Key, r.Token
+	settled, err := b.store.Settle(t.Context(), []store.Settlement{m.settlement})
+	require.NoError(t, err)
+	require.Equal(t, store.Applied, settled[0])
+}
+
+// Every way to a record that another call has left passes the fingerprint.
+func TestEveryPathComparesFingerprints(t *testing.T) {
+	t.Parallel()
+	fingerprints := map[string]string{
+		"v1::" + "00ff":        activity.ErrTypeConflict,
+		"v1:2019:" + "00ff":    activity.ErrTypeFingerprintUnknown,
+		"v9:2026:sha3-" + "00": activity.ErrTypeFingerprintUnknown,
+		"garbage":              activity.ErrTypeFingerprintUnknown,
+	}
+	for _, m := range meetings {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			for hash, want := range fingerprints {
+				asked, runs := 0, 0
+				b := setup(t, withPolicy(activity.Policy{
+					OnOtherExecution: store.ReplayOther, Takeover: store.Verify,
+					Verify: func(context.Context, activity.VerifyRequest) (activity.Verification, error) {
+						asked++
+						return activity.Done("verified"), nil
+					},
+				}))
+				m.leave(t, b, hash)
+				before := b.record("1")
+				_, err := b.run(1, counted(&runs), "10 EUR")
+				if !m.protected {
+					require.NoError(t, err, hash)
+					require.Equal(t, 1, runs, hash)
+					require.NotEqual(t, hash, b.record("1").Hash)
+					continue
+				}
+				app := requireErrType(t, err, want)
+				require.Equal(t, want == activity.ErrTypeConflict, app.NonRetryable(), "what cannot be compared may be by the next worker")
+				require.Contains(t, app.Message(), hash)
+				require.Contains(t, app.Message(), before.Key)
+				require.Zero(t, runs+asked, hash)
+				require.Equal(t, before, b.record("1"))
+			}
+		})
+	}
+}
+
+// A body whose record was taken over meanwhile meets what its successor has left.
+func TestSupersededComparesFingerprints(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sameRequest bool
+		check       func(*testing.T, string, error)
+	}{
+		"by the same request, it answers the successor's result": {true, func(t *testing.T, got string, err error) {
+			t.Helper()
+			require.NoError(t, err)
+			require.Equal(t, "charged by the successor", got)
+		}},
+		"by another request, it is refused": {false, func(t *testing.T, _ string, err error) {
+			t.Helper()
+			requireErrType(t, err, activity.ErrTypeConflict)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			v, err := b.run(1, func(ctx context.Context, _ string) (string, error) {
+				mine := b.record("1")
+				_, err := b.store.Settle(ctx, []store.Settlement{{Key: mine.Key, Token: mine.Token, Outcome: store.Release, EffectPossible: true}})
+				require.NoError(t, err)
+				hash := "v1::00ff"
+				if c.sameRequest {
+					hash = mine.Hash
+				}
+				other := setup(t)
+				payloads, err := other.run(1, counted(new(int)), "by the successor")
+				require.NoError(t, err)
+				require.True(t, payloads.HasValue())
+				r := store.Reservation{Key: mine.Key, Hashes: []string{hash}, Token: store.NewToken(), Lease: time.Minute,
+					Retention: time.Hour, Policy: store.Reexecute, Origin: store.Origin{Lineage: "run-1", Invocation: "other", RunID: "run-1"}}
+				_, err = store.Claim(ctx, b.store, r)
+				require.NoError(t, err)
+				_, err = b.store.Settle(ctx, []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.Complete, Result: other.record("1").Result}})
+				require.NoError(t, err)
+				return "charged by the first", nil
+			}, "10 EUR")
+			got := ""
+			if err == nil {
+				require.NoError(t, v.Get(&got))
+			}
+			c.check(t, got, err)
+		})
+	}
+}
