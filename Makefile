@@ -29,6 +29,17 @@ help: ## List the targets
 test: services checks ## Check the format, vet, check the layers, run all tests
 	@scripts/timed.sh "tests" $(WITH_SERVER) $(GO) test $(RACE) $(TESTFLAGS) $(PKG)
 
+# The newest release of Temporal's SDK, which this module supports beside the one
+# that it requires.
+NEWEST_SDK ?= v1.51.0
+
+.PHONY: test-newest-sdk
+test-newest-sdk: ## Run the tests of both halves and the plugin with the newest SDK
+	@mkdir -p bin && cp go.mod bin/newest.mod && cp go.sum bin/newest.sum
+	@$(GO) get -modfile=bin/newest.mod go.temporal.io/sdk@$(NEWEST_SDK) 2>/dev/null
+	@scripts/timed.sh "tests with SDK $(NEWEST_SDK)" $(GO) test -modfile=bin/newest.mod -mod=mod -parallel 16 \
+		./activity/... ./workflows/... ./worker/...
+
 .PHONY: checks
 checks: fmt-check vet layers
 

@@ -27,3 +27,22 @@ func Foreground(info sdkactivity.Info, settle, call time.Duration, now time.Time
 	e := execution{info: info, i: &Interceptor{options: Options{SettleTimeout: settle, StoreCallTimeout: call}}}
 	return e.foreground(now)
 }
+
+// StoredResult reads what a record holds of a result, and writes it
+// again.
+func StoredResult(b []byte) ([]byte, error) {
+	p, err := unmarshalPayloads(b)
+	if err != nil {
+		return nil, err
+	}
+	return marshalPayloads(p)
+}
+
+// StoredFailure does the same for a failure.
+func StoredFailure(b []byte) ([]byte, error) {
+	f, err := unmarshalFailure(b)
+	if err != nil {
+		return nil, err
+	}
+	return marshalFailure(f)
+}

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"reflect"
@@ -50,6 +51,16 @@ func canonicalForm(p Policy, args []any) (form []byte, err error) {
 		own[i] = canonical.Own(b)
 	}
 	return canonical.Append(nil, own, canonical.Lenient)
+}
+
+// withoutValues is an error's text as it may stand in histories and logs: encoders
+// quote the values that they cannot encode.
+func withoutValues(err error) string {
+	var c *canonical.Error
+	if errors.As(err, &c) {
+		return c.Summary()
+	}
+	return err.Error()
 }
 
 var fingerprinterType = reflect.TypeFor[Fingerprinter]()

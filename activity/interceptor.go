@@ -108,11 +108,11 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	if err != nil {
 		if info.IsLocalActivity {
 			a.i.warnOnce(ctx, "dedupe: local activity is not deduplicated, its arguments have no fingerprint",
-				"ActivityType", info.ActivityType.Name, "Reason", err.Error())
+				"ActivityType", info.ActivityType.Name, "Reason", withoutValues(err))
 			return a.Next.ExecuteActivity(ctx, in)
 		}
-		return nil, refuse(ErrTypeNoFingerprint, "the arguments of activity type %q have no fingerprint: %v; "+
-			"give its policy a Fingerprint function, or the type a DedupeFingerprint method", info.ActivityType.Name, err)
+		return nil, refuse(ErrTypeNoFingerprint, "the arguments of activity type %q have no fingerprint: %s; "+
+			"give its policy a Fingerprint function, or the type a DedupeFingerprint method", info.ActivityType.Name, withoutValues(err))
 	}
 	e := newExecution(ctx, a.i, info, policy, c, fingerprints(a.i.options.FingerprintSecrets, c.key, form))
 	return e.execute(ctx, a.Next, in)

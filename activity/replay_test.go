@@ -2,6 +2,8 @@ package activity_test
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +19,20 @@ func counted(runs *int) func(context.Context, string) (string, error) {
 		return "charged " + in, nil
 	}
 }
+
+// failing is an argument that Temporal can send and nobody can encode again.
+type failing struct{ Card string }
+
+func (f failing) MarshalText() ([]byte, error) {
+	if f.Card != "" && sent.Swap(true) {
+		return nil, errors.New("cannot encode card " + f.Card)
+	}
+	return []byte(f.Card), nil
+}
+
+func (f *failing) UnmarshalText(b []byte) error { f.Card = string(b); return nil }
+
+var sent atomic.Bool
 
 func TestReplay(t *testing.T) {
 	t.Parallel()
@@ -158,6 +174,14 @@ func TestReplay(t *testing.T) {
 		app := requireErrType(t, err, activity.ErrTypeNoFingerprint)
 		require.Contains(t, app.Message(), `"Charge"`)
 		require.Zero(t, runs)
+	})
+
+	t.Run("what cannot be fingerprinted is not quoted", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		_, err := b.run(1, func(context.Context, failing) error { return nil }, failing{"4242"})
+		app := requireErrType(t, err, activity.ErrTypeNoFingerprint)
+		require.NotContains(t, app.Message(), "4242")
 	})
 
 	t.Run("the results that are easily lost come back as the first run gave them", func(t *testing.T) {

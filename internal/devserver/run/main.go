@@ -31,7 +31,13 @@ func main() {
 func run(command []string) (int, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s, err := devserver.Start(ctx, devserver.Options{ServerLog: os.Stderr})
+	o := devserver.Options{}
+	if len(command) == 0 {
+		// A command's own output matters more than a server's complaints about
+		// workers that were killed on purpose.
+		o.ServerLog = os.Stderr
+	}
+	s, err := devserver.Start(ctx, o)
 	if err != nil {
 		return 1, err
 	}
