@@ -3,6 +3,7 @@ package activity_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
@@ -24,6 +26,41 @@ type brokenKeys struct {
 
 func (brokenKeys) ToPayloads(...any) (*commonpb.Payloads, error) { panic("no keys") }
 func (brokenKeys) ErrorToFailure(error) *failurepb.Failure       { panic("no keys") }
+
+// told is a failure converter that writes down what it is told of the activity.
+type told struct {
+	converter.FailureConverter
+	about converter.SerializationContext
+}
+
+func (c told) WithSerializationContext(about converter.SerializationContext) converter.FailureConverter {
+	return told{c.FailureConverter, about}
+}
+
+func (c told) ErrorToFailure(err error) *failurepb.Failure {
+	f := c.FailureConverter.ErrorToFailure(err)
+	f.Source = fmt.Sprintf("%+v", c.about)
+	return f
+}
+
+func TestFailuresAreEncodedInTheContextOfTheirActivity(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]func(context.Context) error{
+		"an error": func(context.Context) error { return errors.New("x") },
+		"a panic":  func(context.Context) error { panic("x") },
+	} {
+		b := setup(t, func(o *activity.Options) {
+			o.FailureConverter = told{FailureConverter: temporal.GetDefaultFailureConverter()}
+		})
+		_, err := b.run(1, body)
+		require.Error(t, err, name)
+		var f failurepb.Failure
+		require.NoError(t, proto.Unmarshal(b.record("1").Failure, &f))
+		for _, part := range []string{"WorkflowID:" + workflowID, "ActivityType:Charge", "Namespace:default-test-namespace", "IsLocal:false"} {
+			require.Contains(t, f.GetSource(), part, name)
+		}
+	}
+}
 
 func TestConvertersThatPanic(t *testing.T) {
 	t.Parallel()

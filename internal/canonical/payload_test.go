@@ -96,6 +96,27 @@ func TestAppendOfPayloads(t *testing.T) {
 		require.NotEqual(t, requireForm(t, canonical.Exact, values("a")), requireForm(t, canonical.Exact, "a"))
 	})
 
+	t.Run("TakesTheCodecOffTheValuesOfADynamicActivity", func(t *testing.T) {
+		t.Parallel()
+		zlib := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), converter.NewZlibCodec(converter.ZlibCodecOptions{AlwaysEncode: true}))
+		plain, err := converter.GetDefaultDataConverter().ToPayloads("a", 1, nil)
+		require.NoError(t, err)
+		packed, err := zlib.ToPayloads("a", 1, nil)
+		require.NoError(t, err)
+		require.Equal(t, requireForm(t, canonical.Exact, payloads{plain}), requireForm(t, canonical.Exact, values{payloads{packed}, zlib}))
+		requireProblem(t, canonical.Exact, values{payloads{packed}, converter.GetDefaultDataConverter()})
+		requireProblem(t, canonical.Exact, payloads{packed}) // whose Get gives nothing
+	})
+
+	t.Run("TakesTheFormThatAnArgumentGivesItself", func(t *testing.T) {
+		t.Parallel()
+		require.Equal(t, requireForm(t, canonical.Lenient, canonical.Own("a")), requireForm(t, canonical.Lenient, canonical.Own("a")))
+		for _, other := range []any{canonical.Own("b"), []byte("a"), "a", nil} {
+			require.NotEqual(t, requireForm(t, canonical.Lenient, canonical.Own("a")), requireForm(t, canonical.Lenient, other))
+		}
+		require.NotEqual(t, requireForm(t, canonical.Lenient, canonical.Own(nil)), requireForm(t, canonical.Lenient, nil))
+	})
+
 	for name, p := range map[string]*commonpb.Payload{
 		"RefusesCiphertext":     payload("binary/encrypted", "\x00\x01"),
 		"RefusesCompressedData": payload("binary/zlib", "\x78\x9c"),
@@ -110,6 +131,14 @@ func TestAppendOfPayloads(t *testing.T) {
 		})
 	}
 }
+
+// values are payloads with the converter that reads them.
+type values struct {
+	payloads
+	data converter.DataConverter
+}
+
+func (v values) Get(pointers ...any) error { return v.data.FromPayloads(v.p, pointers...) }
 
 // payloads stands for what the SDK hands to a dynamic activity.
 type payloads struct{ p *commonpb.Payloads }

@@ -79,6 +79,7 @@ func (s twice) Settle(ctx context.Context, t []store.Settlement) ([]store.Settle
 // both makes one call on both stores and requires the same answers.
 func both[A, R any](m *model, args A, call func(store.Store, A) (R, error)) R {
 	lost := rapid.Bool().Draw(m.t, "answer lost")
+	*m.now = m.now.Add(time.Millisecond) // the other clock never stands still
 	do := func(s store.Store) (R, error) {
 		if lost {
 			s = twice{s}

@@ -17,9 +17,10 @@ const (
 
 	// probeRounds is how often a pooler gets the chance to show that it hands
 	// one client's session to another. An idle one does so in the first round.
-	probeRounds = 3
-	// probeTimeout bounds the search: what is not found out is not refused.
-	probeTimeout = time.Second
+	probeRounds = 10
+	// probeTimeout bounds the search: what is not found out is not refused. Only
+	// who connects to a pooler gets that far.
+	probeTimeout = 10 * time.Second
 )
 
 // checkPooler refuses exec modes that name something in one statement and use it
