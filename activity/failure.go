@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	failurepb "go.temporal.io/api/failure/v1"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
@@ -82,38 +81,15 @@ func goType(err error) string {
 // toError makes an error that Temporal sends as the failure it was made of. The
 // client's own converter comes first, since other interceptors may look at the
 // error; the default one keeps the whole failure where a converter of the user's
-// does not; and the last form is for the one type of which both make something
-// else.
+// does not.
 func (c encoding) toError(f *failurepb.Failure) error {
-	forms := []func() error{
-		func() error { return c.failing.FailureToError(clone(f)) },
-		func() error { return temporal.GetDefaultFailureConverter().FailureToError(clone(f)) },
-		func() error { return c.applicationError(clone(f)) },
-	}
-	for _, form := range forms {
+	for _, from := range []converter.FailureConverter{c.failing, temporal.GetDefaultFailureConverter()} {
 		// Converters may change what they are given, so each error is used once.
-		if c.same(c.toFailure(form()), f) {
-			return form()
+		if c.same(c.toFailure(from.FailureToError(clone(f))), f) {
+			return from.FailureToError(clone(f))
 		}
 	}
-	return forms[0]()
-}
-
-// applicationError reads an application failure whatever its type: the SDK reads
-// PanicError, which is anybody's to use, as a panic, and forgets the rest.
-func (c encoding) applicationError(f *failurepb.Failure) error {
-	converter.DecodeCommonFailureAttributes(c.data, f)
-	info := f.GetApplicationFailureInfo()
-	options := temporal.ApplicationErrorOptions{
-		NonRetryable:   info.GetNonRetryable(),
-		NextRetryDelay: info.GetNextRetryDelay().AsDuration(),
-		Category:       temporal.ApplicationErrorCategory(info.GetCategory()),
-		Details:        []any{client.NewValues(info.GetDetails())},
-	}
-	if f.GetCause() != nil {
-		options.Cause = c.toError(f.GetCause())
-	}
-	return temporal.NewApplicationErrorWithOptions(f.GetMessage(), info.GetType(), options)
+	return c.failing.FailureToError(clone(f))
 }
 
 // same compares what two failures say. What is encrypted differs each time.

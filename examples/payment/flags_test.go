@@ -17,6 +17,7 @@ func TestFlags(t *testing.T) {
 		{"a negative number of orders is named", []string{"-orders", "-1"}, "payment: -orders is -1, want 1 to 200\n"},
 		{"an argument without a dash is named", []string{"dedupe=false"}, `payment: unexpected argument "dedupe=false"; flags begin with a dash` + "\n"},
 		{"an unknown flag is named", []string{"-order", "3"}, "flag provided but not defined: -order"},
+		{"no rounds are refused", []string{"-crash", "-rounds", "0"}, "payment: -rounds is 0, want at least 1\n"},
 		{"no orders are refused", []string{"-orders", "0"}, "payment: -orders is 0, want 1 to 200\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
