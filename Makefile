@@ -32,13 +32,14 @@ test: services checks ## Check the format, vet, check the layers, run all tests
 # The newest release of Temporal's SDK, which this module supports beside the one
 # that it requires.
 NEWEST_SDK ?= v1.51.0
+# NEWEST_PKG=. runs the tests on a real server too, which takes some minutes.
+NEWEST_PKG ?= ./activity/... ./workflows/... ./worker/...
 
 .PHONY: test-newest-sdk
 test-newest-sdk: ## Run the tests of both halves and the plugin with the newest SDK
 	@mkdir -p bin && cp go.mod bin/newest.mod && cp go.sum bin/newest.sum
 	@$(GO) get -modfile=bin/newest.mod go.temporal.io/sdk@$(NEWEST_SDK) 2>/dev/null
-	@scripts/timed.sh "tests with SDK $(NEWEST_SDK)" $(GO) test -modfile=bin/newest.mod -mod=mod -parallel 16 \
-		./activity/... ./workflows/... ./worker/...
+	@scripts/timed.sh "tests with SDK $(NEWEST_SDK)" $(GO) test -modfile=bin/newest.mod -mod=mod $(TESTFLAGS) $(NEWEST_PKG)
 
 .PHONY: checks
 checks: fmt-check vet layers

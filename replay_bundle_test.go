@@ -141,7 +141,7 @@ func (c *countingInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 
 // options of the rows: short, since losing an answer costs an attempt's time.
 var rowOptions = workflow.ActivityOptions{
-	StartToCloseTimeout: 3 * time.Second,
+	StartToCloseTimeout: 4 * time.Second,
 	RetryPolicy: &temporal.RetryPolicy{InitialInterval: 10 * time.Millisecond, MaximumAttempts: 3,
 		NonRetryableErrorTypes: []string{"Listed", "PanicError", "TimeoutError", "TerminatedError", "ServerError", "ActivityError"}},
 }

@@ -32,7 +32,7 @@ func payVia(queue string) func(workflow.Context) error {
 func requireReplayed(t *testing.T, wire *tap, id string) {
 	t.Helper()
 	answers := wire.answers(id)
-	require.Len(t, answers, 2)
+	require.GreaterOrEqual(t, len(answers), 2)
 	require.NotNil(t, answers[0].result)
 	require.True(t, proto.Equal(answers[0].result, answers[1].result))
 	require.Equal(t, 1, wire.runs(id))

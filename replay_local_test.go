@@ -79,7 +79,7 @@ func TestReplayOfLocalActivities(t *testing.T) {
 			for i, r := range rows {
 				t.Run(r.name, func(t *testing.T) {
 					if got[i].failure != nil {
-						require.Equal(t, 2, wire.runs(r.name), "failures of local activities are not replayed")
+						require.GreaterOrEqual(t, wire.runs(r.name), 2, "failures of local activities are not replayed")
 						if !strings.Contains(r.name, "message that is no UTF-8") {
 							requireSame(t, w, reference[i], got[i], "without the plugin, and with it")
 						}

@@ -25,10 +25,11 @@ import (
 type Mode int
 
 const (
-	// Lenient is for fingerprints: object members that are null, false, 0, ""
-	// or empty, after their own members were left out, are left out, and so
-	// are fields tagged `dedupe:"-"`. A field that is added to a type later and
-	// still empty changes nothing.
+	// Lenient is for fingerprints: fields of structs that are null, false, 0, ""
+	// or empty, after their own fields were left out, are left out, and so are
+	// fields tagged `dedupe:"-"`. A field that is added to a type later and still
+	// empty changes nothing. Entries of maps stay, and so does what a pointer
+	// that is not nil points to.
 	Lenient Mode = iota
 	// Exact is for counting calls by their arguments: nothing is left out, the
 	// tag has no effect, and a type of which JSON does not see everything has
@@ -38,14 +39,15 @@ const (
 
 // Tags that begin an argument.
 const (
-	tagNull    = 'n'
-	tagJSON    = 'j'
-	tagBytes   = 'b'
-	tagProto   = 'p'
-	tagGogo    = 'g'
-	tagDynamic = 'd'
-	tagWire    = 'w'
-	tagOwn     = 'o'
+	tagNull      = 'n'
+	tagJSON      = 'j'
+	tagBytes     = 'b'
+	tagProto     = 'p'
+	tagGogo      = 'g'
+	tagDynamic   = 'd'
+	tagWire      = 'w'
+	tagOwn       = 'o'
+	tagProtoJSON = 'q'
 )
 
 // Own stands for an argument that gave its form itself.

@@ -105,7 +105,7 @@ func (e *encoder) array(omit *omission) error {
 	}
 }
 
-// empty tells whether a member with this value is left out of a lenient form.
+// empty tells whether a field with this value is left out of a lenient form.
 func empty(form []byte) bool {
 	switch string(form) {
 	case "null", "false", "0", `""`, "[]", "{}":

@@ -43,7 +43,7 @@ func (e *encoder) object(omit *omission) error {
 			return err
 		}
 		m.colon = len(e.dst)
-		inner, left := omit.member(e.dst[m.start+1 : m.colon-1])
+		inner, rule := omit.member(e.dst[m.start+1 : m.colon-1])
 		if e.next() != ':' {
 			return errSyntax
 		}
@@ -53,7 +53,7 @@ func (e *encoder) object(omit *omission) error {
 			return err
 		}
 		m.end = len(e.dst)
-		if left || e.mode == Lenient && empty(e.dst[m.colon+1:]) {
+		if rule.leavesOut(e.dst[m.colon+1:]) {
 			e.dst = e.dst[:before]
 			continue
 		}

@@ -79,8 +79,13 @@ func TestAppendOfPayloads(t *testing.T) {
 	t.Run("IgnoresTheSpacingOfProtoJSON", func(t *testing.T) {
 		t.Parallel()
 		require.Equal(t,
-			requireForm(t, canonical.Lenient, converter.NewRawValue(payload("json/protobuf", `{"a":1, "b":0}`))),
-			requireForm(t, canonical.Lenient, converter.NewRawValue(payload("json/protobuf", `{"a": 1}`))))
+			requireForm(t, canonical.Lenient, converter.NewRawValue(payload("json/protobuf", `{"a":1, "b":2}`))),
+			requireForm(t, canonical.Lenient, converter.NewRawValue(payload("json/protobuf", `{"b":2,"a": 1}`))))
+		charge, refund := payload("json/protobuf", `{"id":1}`), payload("json/protobuf", `{"id":1}`)
+		charge.Metadata["messageType"], refund.Metadata["messageType"] = []byte("pay.Charge"), []byte("pay.Refund")
+		for _, mode := range []canonical.Mode{canonical.Lenient, canonical.Exact} {
+			require.NotEqual(t, requireForm(t, mode, converter.NewRawValue(charge)), requireForm(t, mode, converter.NewRawValue(refund)))
+		}
 	})
 
 	t.Run("TakesTheValuesOfADynamicActivity", func(t *testing.T) {

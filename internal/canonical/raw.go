@@ -73,8 +73,11 @@ func (e *encoder) payload(p *commonpb.Payload) *problem {
 	case converter.MetadataEncodingBinary:
 		e.frame(tagBytes, p.GetData())
 		return nil
-	case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON:
+	case converter.MetadataEncodingJSON:
 		e.dst = append(e.dst, tagJSON)
+		return e.foreign(p.GetData())
+	case converter.MetadataEncodingProtoJSON:
+		e.frame(tagProtoJSON, p.GetMetadata()[converter.MetadataMessageType])
 		return e.foreign(p.GetData())
 	case converter.MetadataEncodingProto:
 		e.message(tagWire, string(p.GetMetadata()[converter.MetadataMessageType]), p.GetData())

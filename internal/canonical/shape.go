@@ -15,7 +15,7 @@ type shape struct {
 	// dynamic: parts of a value stand behind interfaces, so that their types
 	// can only be looked at in the value.
 	dynamic bool
-	// omit leads to the fields tagged dedupe:"-".
+	// omit leads to the fields that a lenient form leaves out.
 	omit *omission
 }
 
@@ -30,9 +30,7 @@ func shapeOf(t reflect.Type) *shape {
 	s := &shape{}
 	x := examiner{shape: s, seen: map[place]bool{}}
 	x.examine(place{typ: t}, "", true)
-	if x.skips {
-		s.omit = omissionOf(place{typ: t}, map[place]*omission{})
-	}
+	s.omit = omissionOf(place{typ: t}, map[place]*omission{})
 	stored, _ := shapes.LoadOrStore(t, s)
 	return stored.(*shape)
 }
@@ -66,7 +64,6 @@ func (p place) encodesItself() bool {
 type examiner struct {
 	shape *shape
 	seen  map[place]bool
-	skips bool
 }
 
 func (x *examiner) fail(mode Mode, path, reason string) {
@@ -123,9 +120,6 @@ func (x *examiner) members(p place, path string, certain bool) {
 	}
 	x.invisible(p.typ, path, map[reflect.Type]bool{})
 	for _, f := range visible {
-		if f.skipped {
-			x.skips = true
-		}
 		x.examine(place{f.typ, f.addr}, path+"."+f.name, certain && !f.maybe)
 	}
 }
