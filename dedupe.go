@@ -78,6 +78,7 @@ const (
 	ErrTypeRecordCorrupt      = activity.ErrTypeRecordCorrupt
 	ErrTypeResultTooLarge     = activity.ErrTypeResultTooLarge
 	ErrTypeNoFingerprint      = activity.ErrTypeNoFingerprint
+	ErrTypeInvalidCall        = activity.ErrTypeInvalidCall
 	ErrTypeHeaderRequired     = activity.ErrTypeHeaderRequired
 	ErrTypeDeadlinePassed     = activity.ErrTypeDeadlinePassed
 )

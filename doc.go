@@ -114,6 +114,7 @@
 //	stored result cannot be read, or is purged  ErrTypeRecordCorrupt       final: look at the record
 //	result over MaxResultBytes                  ErrTypeResultTooLarge      final: return less, or raise the limit; it is not run again
 //	arguments have no canonical form            ErrTypeNoFingerprint       final: give the policy a Fingerprint function, or the type a method
+//	an ID in the call cannot be stored          ErrTypeInvalidCall         final: give the activity an ID that is text
 //	policy wants a header, call has none        ErrTypeHeaderRequired      final: register the workflow side too
 //	attempt began after its deadline            ErrTypeDeadlinePassed      retried: nothing; seen after resets
 //

@@ -73,6 +73,35 @@ func TestCompleteAsync(t *testing.T) {
 		require.Equal(t, "first", got)
 	})
 
+	t.Run("a second failure neither replaces the first nor moves the provider key", func(t *testing.T) {
+		t.Parallel()
+		c := setup(t).completer()
+		h := c.hand()
+		require.NoError(t, c.complete(h, nil, errors.New("provider timed out, maybe charged")))
+		first := c.record("1")
+		require.NoError(t, c.complete(h, nil, activity.NoEffect(temporal.NewNonRetryableApplicationError("declined", "Declined", nil))))
+		require.Equal(t, first, c.record("1"))
+		require.Contains(t, c.temporal.failed(t, 1).GetFailure().GetMessage(), "maybe charged")
+	})
+
+	t.Run("before the body has returned a result of its own, it counts", func(t *testing.T) {
+		t.Parallel()
+		c := setup(t).completer()
+		for _, body := range []func(context.Context) (string, error){
+			func(ctx context.Context) (string, error) {
+				require.NoError(t, c.complete(activity.PendingHandle(ctx), "from outside", nil))
+				return "from the body", nil
+			},
+			neverRuns(t),
+		} {
+			v, err := c.run(1, body)
+			require.NoError(t, err)
+			var got string
+			require.NoError(t, v.Get(&got))
+			require.Equal(t, "from outside", got)
+		}
+	})
+
 	t.Run("a lost answer of the store is asked for again", func(t *testing.T) {
 		t.Parallel()
 		f := &faulty{}

@@ -35,6 +35,9 @@ func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
 		claimed, err := e.i.tryClaim(spanCtx, claimer)
 		var retry retryLater
 		switch {
+		case err == nil && claimed.Action == store.ActConflict && incomparable(claimed.Found.Hash, e.hashes) != "":
+			retry = retryLater{ErrTypeFingerprintUnknown, telemetry.FingerprintUnknown, e.i.options.MaxBounce, true, nil,
+				fingerprintUnknown(claimed.Found, e.hashes)}
 		case err == nil && !e.waits(claimed):
 			span.SetAttributes(telemetry.AttrAction.String(claimed.Action.String()))
 			if ctx.Err() != nil && owns(claimed.Action) {
@@ -45,19 +48,25 @@ func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
 			}
 			return claimed, nil
 		case err == nil:
-			retry = retryLater{ErrTypeInFlight, telemetry.InFlight, claimed.Found.LeaseLeft, nil}
+			retry = retryLater{ErrTypeInFlight, telemetry.InFlight, claimed.Found.LeaseLeft, false, nil, "another execution owns it"}
 			span.AddEvent("wait")
-		case errors.Is(err, store.ErrRecordVersion):
+		case ctx.Err() != nil:
+			e.record(ctx, telemetry.Canceled)
+			return store.Claimed{}, ctx.Err()
+		case errors.Is(err, store.ErrInvalidArgument):
 			e.record(ctx, telemetry.StoreUnavailable)
-			return store.Claimed{}, later(ErrTypeRecordVersion, 0, nil, "%v", err)
+			return store.Claimed{}, refuse(ErrTypeInvalidCall, "the call cannot be recorded, and the body did not run: %v", err)
+		case errors.Is(err, store.ErrRecordVersion):
+			retry = retryLater{ErrTypeRecordVersion, telemetry.StoreUnavailable, e.i.options.MaxBounce, true, nil, err.Error()}
 		case errors.Is(err, errBusy), errors.Is(err, store.ErrContended):
-			retry = retryLater{ErrTypeStoreBusy, telemetry.StoreBusy, time.Second, err}
-		case e.policy.OnStoreError == RunUnprotected:
+			retry = retryLater{ErrTypeStoreBusy, telemetry.StoreBusy, time.Second, false, err, "the store is busy"}
+		case e.policy.OnStoreError == RunUnprotected && !errors.Is(err, store.ErrClosed):
 			span.SetStatus(codes.Error, "unprotected")
 			return store.Claimed{}, errors.Join(errUnprotected, err)
 		default:
 			e.log.Warn("dedupe: store call failed", "Error", err)
-			retry = retryLater{ErrTypeStoreUnavailable, telemetry.StoreUnavailable, e.outageDelay(), err}
+			retry = retryLater{ErrTypeStoreUnavailable, telemetry.StoreUnavailable, e.outageDelay(), false, err,
+				"the store cannot be reached and the body did not run"}
 		}
 		if err := w.wait(ctx, retry); err != nil {
 			span.SetStatus(codes.Error, string(retry.outcome))

@@ -96,11 +96,15 @@ func (c *completion) settle(ctx context.Context, s store.Settlement) (store.Reco
 		return record, fmt.Errorf("dedupe: the record of call %q could not be read, and Temporal was not told; try again: %w", c.f.Key, err)
 	case record.Token != s.Token:
 		return record, fmt.Errorf("%w: call %q was taken over in run %s, attempt %d, and is %s", ErrStaleHandle, c.f.Key, record.RunID, record.Attempt, record.Status)
-	case settled != store.Applied:
+	case settled != store.Applied && record.Status != ends[s.Outcome]:
 		return record, fmt.Errorf("%w: call %q is recorded as %s already", ErrStaleHandle, c.f.Key, record.Status)
 	}
 	return record, nil
 }
+
+// ends are the states in which an outcome leaves a record. The first outcome of a
+// call stays: a second one of its kind sends it again.
+var ends = map[store.Outcome]store.Status{store.Complete: store.Completed, store.Fail: store.Failed}
 
 // recorded is what the record says. A second completion of a call sends the
 // first one's outcome, byte for byte.

@@ -52,6 +52,9 @@ const (
 	// ErrTypeNoFingerprint: the arguments have no canonical form. Final; the
 	// body did not run. Give the policy or the type a fingerprint function.
 	ErrTypeNoFingerprint = "dedupe.NoFingerprint"
+	// ErrTypeInvalidCall: the call cannot be recorded, since an ID in it is not
+	// text, say. Final; the body did not run.
+	ErrTypeInvalidCall = "dedupe.InvalidCall"
 	// ErrTypeHeaderRequired: the policy wants a header, and the call has none.
 	// Final; the body did not run.
 	ErrTypeHeaderRequired = "dedupe.HeaderRequired"
@@ -98,11 +101,11 @@ func conflictError(c call, found store.Record, hashes []string) error {
 		c.key, found.Hash, hashes[0], found.Status, found.CreatedAt.UTC().Format(time.RFC3339), found.RunID, hint)
 }
 
-func fingerprintUnknownError(c call, found store.Record, why string) error {
-	return later(ErrTypeFingerprintUnknown, 0, nil,
-		"key %q: the recorded fingerprint %s cannot be compared with this request: %s; the record is %s, first seen %s in run %s; "+
-			"the body did not run",
-		c.key, found.Hash, why, found.Status, found.CreatedAt.UTC().Format(time.RFC3339), found.RunID)
+// fingerprintUnknown says that a request cannot be compared with the record.
+func fingerprintUnknown(found store.Record, hashes []string) string {
+	return fmt.Sprintf("the recorded fingerprint %s cannot be compared with this request: %s; the record is %s, first seen %s in run %s; "+
+		"the body did not run",
+		found.Hash, incomparable(found.Hash, hashes), found.Status, found.CreatedAt.UTC().Format(time.RFC3339), found.RunID)
 }
 
 func otherExecutionError(c call, found store.Record) error {

@@ -93,15 +93,8 @@ func (e *execution) execute(ctx context.Context, next interceptor.ActivityInboun
 	}
 }
 
-// conflict refuses a call that differs from the record, or that this worker
-// cannot compare with it.
+// conflict refuses a call that differs from the record.
 func (e *execution) conflict(ctx context.Context, found store.Record) error {
-	if why := incomparable(found.Hash, e.hashes); why != "" {
-		err := fingerprintUnknownError(e.call, found, why)
-		e.log.Error(err.Error())
-		e.record(ctx, telemetry.FingerprintUnknown)
-		return err
-	}
 	err := conflictError(e.call, found, e.hashes)
 	e.log.Error(err.Error())
 	e.record(ctx, telemetry.Conflict)

@@ -16,6 +16,7 @@ type faulty struct {
 	down       atomic.Bool  // every call fails before it is carried out
 	loseAnswer atomic.Int32 // how many calls fail after they were carried out
 	renewals   atomic.Int32 // statements that renew
+	hang       atomic.Int32 // how many of them get no answer
 }
 
 func (f *faulty) fault() error {
@@ -50,6 +51,10 @@ func (f *faulty) Acquire(ctx context.Context, a []store.Acquisition) ([]store.Ac
 
 func (f *faulty) Renew(ctx context.Context, l []store.Lease) ([]store.Renewal, error) {
 	f.renewals.Add(1)
+	if f.hang.Add(-1) >= 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if err := f.fault(); err != nil {
 		return nil, err
 	}

@@ -113,9 +113,9 @@ var meetings = []meeting{
 	{"abandoned, to be verified", true, store.Verify, "run-1", store.Settlement{Outcome: store.Release, EffectPossible: true}},
 	{"failed, under Refuse", true, store.Refuse, "run-1", store.Settlement{Outcome: store.Fail, EffectPossible: true, Failure: []byte("x")}},
 	{"failed, to be verified", true, store.Verify, "run-1", store.Settlement{Outcome: store.Fail, EffectPossible: true, Failure: []byte("x")}},
-	{"abandoned, to be run again", false, store.Reexecute, "run-1", store.Settlement{Outcome: store.Release, EffectPossible: true}},
+	{"abandoned, to be run again", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.Release, EffectPossible: true}},
 	{"abandoned before it began", false, store.Refuse, "run-1", store.Settlement{Outcome: store.Release}},
-	{"failed, to be run again", false, store.Reexecute, "run-1", store.Settlement{Outcome: store.Fail, EffectPossible: true, Failure: []byte("x")}},
+	{"failed, to be run again", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.Fail, EffectPossible: true, Failure: []byte("x")}},
 	{"failed for good in another scheduling", false, store.Refuse, "run-1", store.Settlement{Outcome: store.Fail, NonRetryable: true, Failure: []byte("x")}},
 }
 
@@ -201,7 +201,7 @@ func TestSupersededComparesFingerprints(t *testing.T) {
 			b := setup(t)
 			v, err := b.run(1, func(ctx context.Context, _ string) (string, error) {
 				mine := b.record("1")
-				_, err := b.store.Settle(ctx, []store.Settlement{{Key: mine.Key, Token: mine.Token, Outcome: store.Release, EffectPossible: true}})
+				_, err := b.store.Settle(ctx, []store.Settlement{{Key: mine.Key, Token: mine.Token, Outcome: store.Release, EffectPossible: c.sameRequest}})
 				require.NoError(t, err)
 				hash := "v1::00ff"
 				if c.sameRequest {

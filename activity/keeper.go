@@ -3,6 +3,8 @@ package activity
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -92,7 +94,7 @@ func (k *keeper) renew() {
 	}
 	k.mu.Unlock()
 
-	answers, err := k.ask(keeping)
+	answers, err := k.ask(keeping, min(k.timeout, shortest(keeping)/4))
 
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -106,16 +108,27 @@ func (k *keeper) renew() {
 			l.lost()
 		}
 	}
-	if next := shortest(k.kept); next > 0 {
-		k.arm(next / 3)
+	if len(k.kept) == 0 {
+		return
 	}
+	next := shortest(slices.Collect(maps.Keys(k.kept)))
+	if err != nil || slices.Contains(answers, store.Locked) {
+		// Several more tries fit into the lease that was not renewed.
+		k.arm(max(next/10, minRetry))
+		return
+	}
+	k.arm(next / 3)
 }
 
-func (k *keeper) ask(leases []*keptLease) ([]store.Renewal, error) {
+// minRetry is the shortest pause between two tries to renew.
+const minRetry = 100 * time.Millisecond
+
+// ask renews. One call may not take so long that its failure costs the lease.
+func (k *keeper) ask(leases []*keptLease, timeout time.Duration) ([]store.Renewal, error) {
 	if len(leases) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), k.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	args := make([]store.Lease, len(leases))
 	for i, l := range leases {
@@ -124,9 +137,9 @@ func (k *keeper) ask(leases []*keptLease) ([]store.Renewal, error) {
 	return k.store.Renew(ctx, args)
 }
 
-func shortest(kept map[*keptLease]struct{}) time.Duration {
+func shortest(leases []*keptLease) time.Duration {
 	var d time.Duration
-	for l := range kept {
+	for _, l := range leases {
 		if d == 0 || l.Duration < d {
 			d = l.Duration
 		}

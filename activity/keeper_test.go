@@ -36,6 +36,26 @@ func TestKeeper(t *testing.T) {
 		})
 	})
 
+	t.Run("one renewal that hangs costs no lease", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := unreliable(t)
+			s.hang.Store(2)
+			b := setup(t, withStore(s))
+			_, err := b.run(1, func(context.Context) error {
+				for range 60 {
+					time.Sleep(time.Second)
+					r, err := b.store.Get(context.Background(), b.record("1").Key)
+					require.NoError(t, err)
+					require.True(t, r.LeaseLive())
+				}
+				return nil
+			})
+			require.NoError(t, err)
+			require.Negative(t, s.hang.Load())
+		})
+	})
+
 	t.Run("one statement renews all leases of the process", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

@@ -14,6 +14,9 @@ func (n *noEffectError) Unwrap() error { return n.err }
 // may have had an effect, and with a new provider key, since providers replay
 // their refusals for a known one. The mark counts wherever it stands in a chain
 // of errors. NoEffect(nil) is nil.
+//
+// A non-retryable application error is such a word too, but keeps the provider
+// key: do not return one where you cannot tell, under Refuse and Verify above all.
 func NoEffect(err error) error {
 	if err == nil {
 		return nil

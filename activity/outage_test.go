@@ -96,6 +96,31 @@ func TestStoreOutage(t *testing.T) {
 		require.Equal(t, store.Completed, b.record("1").Status)
 	})
 
+	t.Run("who is cancelled in the queue does not run unprotected", func(t *testing.T) {
+		t.Parallel()
+		memory, err := memstore.New(memstore.Options{})
+		require.NoError(t, err)
+		s := &stuck{Store: memory, entered: make(chan struct{}), leave: make(chan struct{})}
+		b, e := setup(t, withStore(s), withPolicy(activity.Policy{OnStoreError: activity.RunUnprotected}), func(o *activity.Options) {
+			o.MaxConcurrentStoreCalls = 1
+		}), &ends{}
+		first := make(chan error)
+		go func() {
+			_, err := b.run(1, counted(new(int)), "10 EUR")
+			first <- err
+		}()
+		<-s.entered
+		cancelled, cancel := context.WithCancel(context.Background())
+		cancel()
+		env := b.env(2)
+		env.SetWorkerOptions(workerOptions(b, cancelled))
+		_, err = runIn(env, e.body)
+		require.ErrorContains(t, err, "canceled")
+		require.Zero(t, e.runs)
+		close(s.leave)
+		require.NoError(t, <-first)
+	})
+
 	t.Run("executions that queue too long for the store are told that it is busy", func(t *testing.T) {
 		t.Parallel()
 		s := &stuck{entered: make(chan struct{}), leave: make(chan struct{})}

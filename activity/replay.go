@@ -63,27 +63,40 @@ func (e *execution) corrupt(ctx context.Context, what string, err error) error {
 	return refuse(ErrTypeRecordCorrupt, "the recorded %s of %q cannot be read: %v; the body did not run", what, e.call.key, err)
 }
 
-// superseded answers an execution whose record another one has taken over: with
-// the recorded result if there is one, since that is the call's answer. The other
-// one may have come with other arguments, under a business key say, so the record
-// is decided upon as if it had just been found.
+// superseded answers an execution whose record another one has taken over, or
+// settled from outside: with the recorded result if there is one, since that is
+// the call's answer. While the other one is at work it waits, as any execution
+// does that finds the call in flight.
 func (e *execution) superseded(ctx context.Context) (any, error) {
-	read, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.i.options.StoreCallTimeout)
+	// The body's context is cancelled with the lease.
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), e.deadline())
 	defer cancel()
-	switch found, err := e.i.options.Store.Get(read, e.call.key); {
-	case err != nil:
-	case found.Status == store.Failed && e.kept != nil && found.Token == e.kept.Token:
-		return e.replayFailure(ctx, store.Claimed{Found: found}) // from outside, before the body returned
-	default:
-		switch store.Decide(found, e.reservation()).Action {
-		case store.ActReplay:
+	// No heartbeats: those of the body are newer than what could be sent again.
+	w := &waiter{e: e, since: time.Now(), poll: pollFirst}
+	lost := retryLater{ErrTypeLeaseLost, telemetry.Superseded, 0, false, ErrLeaseLost, ErrLeaseLost.Error()}
+	for {
+		read, done := context.WithTimeout(context.WithoutCancel(ctx), e.i.options.StoreCallTimeout)
+		found, err := e.i.options.Store.Get(read, e.call.key)
+		done()
+		action := store.Action(0)
+		if err == nil {
+			action = store.Decide(found, e.reservation()).Action
+			lost.delay = found.LeaseLeft
+		}
+		switch {
+		case err == nil && found.Status == store.Failed && e.kept != nil && found.Token == e.kept.Token:
+			return e.replayFailure(ctx, store.Claimed{Found: found}) // from outside, before the body returned
+		case action == store.ActReplay:
 			return e.answer(ctx, found, telemetry.Superseded)
-		case store.ActConflict:
+		case action == store.ActConflict && incomparable(found.Hash, e.hashes) == "":
 			return nil, e.conflict(ctx, found)
-		case store.ActOther:
+		case action == store.ActOther:
 			return nil, e.other(ctx, found)
 		}
+		lost.atOnce = !found.LeaseLive()
+		if err := w.wait(ctx, lost); err != nil {
+			e.record(ctx, telemetry.Superseded)
+			return nil, err
+		}
 	}
-	e.record(ctx, telemetry.Superseded)
-	return nil, later(ErrTypeLeaseLost, 0, ErrLeaseLost, "call %q: %v", e.call.key, ErrLeaseLost)
 }

@@ -49,18 +49,23 @@ func (e *execution) keepLease(ctx context.Context, lease store.Lease) (context.C
 	ctx, cancel := context.WithCancelCause(ctx)
 	e.kept = &keptLease{
 		Lease: lease,
-		until: e.info.Deadline.Add(overrun(e.policy, e.info)),
+		until: e.deadline().Add(overrun(e.policy, e.info)),
 		lost: func() {
 			e.log.Error("dedupe: lease lost, another execution has taken this call over")
 			e.i.telemetry.LeaseLost(ctx, e.info.ActivityType.Name)
 			cancel(ErrLeaseLost)
 		},
 	}
-	if e.info.Deadline.IsZero() {
-		e.kept.until = time.Now().Add(time.Hour)
-	}
 	e.i.keeper.keep(e.kept)
 	return ctx, cancel
+}
+
+// deadline is the attempt's, or an hour from now where it has none.
+func (e *execution) deadline() time.Time {
+	if e.info.Deadline.IsZero() {
+		return time.Now().Add(time.Hour)
+	}
+	return e.info.Deadline
 }
 
 // overrun is how long the lease is kept past the attempt's deadline.

@@ -153,6 +153,27 @@ func TestRefuseNeverRunsASecondBody(t *testing.T) {
 
 func TestGoexit(t *testing.T) {
 	t.Parallel()
+	t.Run("a verifier that ends its goroutine gives the lease up", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, withPolicy(activity.Policy{Takeover: store.Verify,
+			Verify: func(context.Context, activity.VerifyRequest) (activity.Verification, error) {
+				runtime.Goexit()
+				return activity.CannotTell(), nil
+			}}))
+		_, err := b.run(1, body(new([]activity.ProviderKey), errDeclined))
+		require.Error(t, err)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = b.run(1, body(new([]activity.ProviderKey), nil))
+		}()
+		<-ended
+		r, err := b.store.Get(t.Context(), b.record("1").Key)
+		require.NoError(t, err)
+		require.False(t, r.LeaseLive())
+		require.True(t, r.EffectPossible)
+	})
+
 	t.Run("a body that ends its goroutine leaves an effect possible and no live lease", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)

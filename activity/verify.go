@@ -52,9 +52,16 @@ func (e *execution) verify(ctx context.Context, claimed store.Claimed, next inte
 	e.generation, e.effectBefore = claimed.Generation, claimed.EffectPossible()
 	leaseCtx, cancel := e.keepLease(ctx, claimed.Lease)
 	defer cancel(nil)
+	asked := false
+	defer func() {
+		if !asked { // runtime.Goexit in the verifier
+			e.settle(ctx, release(claimed))
+		}
+	}()
 	answer, err := e.ask(leaseCtx, VerifyRequest{
 		Key: recordKey(e.call.key, claimed.Generation), Args: in.Args, FirstSeen: claimed.Found.CreatedAt,
 	})
+	asked = true
 	switch {
 	case leaseCtx.Err() != nil:
 		e.settle(ctx, release(claimed))

@@ -23,7 +23,9 @@ type retryLater struct {
 	errType string
 	outcome telemetry.Outcome
 	delay   time.Duration // how long it is expected to last
+	atOnce  bool          // longer than an attempt: bounce without waiting first
 	cause   error
+	why     string
 }
 
 // waiter waits inside one attempt, and heartbeats for the user meanwhile.
@@ -51,11 +53,11 @@ func (w *waiter) wait(ctx context.Context, r retryLater) error {
 		return err
 	}
 	waited := time.Since(w.since)
-	if waited >= w.limit() {
+	if r.atOnce || waited >= w.limit() {
 		want := min(max(r.delay, minBounce), w.e.i.options.MaxBounce)
 		if delay, ok := bounce(w.e.info, r.errType, want, time.Now()); ok {
 			return later(r.errType, delay, r.cause, "%s: call %q: %s after waiting %v; trying again in %v",
-				w.e.info.ActivityType.Name, w.e.call.key, reasons[r.errType], waited.Round(time.Millisecond), delay.Round(time.Millisecond))
+				w.e.info.ActivityType.Name, w.e.call.key, r.why, waited.Round(time.Millisecond), delay.Round(time.Millisecond))
 		}
 	}
 	step := jitter(w.poll)
@@ -67,12 +69,6 @@ func (w *waiter) wait(ctx context.Context, r retryLater) error {
 		return ctx.Err()
 	}
 	return nil
-}
-
-var reasons = map[string]string{
-	ErrTypeInFlight:         "another execution owns it",
-	ErrTypeStoreBusy:        "the store is busy",
-	ErrTypeStoreUnavailable: "the store cannot be reached and the body did not run",
 }
 
 // limit is how long to wait before bouncing.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // claimTries bounds how often Claim reads a record again that changed between
@@ -86,6 +87,7 @@ func (c *Claimer) Orphan() (Settlement, bool) {
 }
 
 func (c *Claimer) try(ctx context.Context) (claimed Claimed, done bool, err error) {
+	asked := time.Now()
 	found, err := one(c.store.Reserve(ctx, []Reservation{c.r}))
 	record := found.Record
 	switch {
@@ -93,7 +95,7 @@ func (c *Claimer) try(ctx context.Context) (claimed Claimed, done bool, err erro
 		return Claimed{}, false, err
 	case found.Inserted:
 		c.seen, c.verdict = Record{}, Verdict{Action: ActAcquire}
-		return c.owned(0), true, nil
+		return c.fresh(ctx, asked, 0)
 	case !found.Exists:
 		return Claimed{}, false, nil // evicted between the insert and the read
 	case record.Version > RecordVersion:
@@ -105,14 +107,14 @@ func (c *Claimer) try(ctx context.Context) (claimed Claimed, done bool, err erro
 	c.verdict = Decide(record, c.r)
 	switch {
 	case c.verdict.Action == ActAcquire || c.verdict.Action == ActVerify:
-		c.seen = record
+		c.seen, asked = record, time.Now()
 		got, err := one(c.store.Acquire(ctx, []Acquisition{{
 			Reservation: c.r, SeenToken: record.Token, SeenStatus: record.Status, SeenHeld: record.Held,
 		}}))
 		if err != nil || !got.OK {
 			return Claimed{}, false, err
 		}
-		return c.owned(got.Generation), true, nil
+		return c.fresh(ctx, asked, got.Generation)
 	case c.verdict.Action == ActUnknown && !record.Held:
 		held, err := one(c.store.Settle(ctx, []Settlement{{Key: c.r.Key, Token: record.Token, Outcome: Hold}}))
 		if err != nil || held != Applied { // its owner is back, or has settled it
@@ -132,12 +134,28 @@ func (c *Claimer) recognise(ctx context.Context, record Record) (Claimed, bool, 
 		c.seen, c.verdict = Record{}, Verdict{Action: ActAcquire}
 	}
 	if record.LeaseLeft < c.r.Lease/2 {
-		renewed, err := one(c.store.Renew(ctx, []Lease{c.r.lease()}))
-		if err != nil || renewed != Renewed {
-			return Claimed{}, false, err
-		}
+		return c.renewed(ctx, record.Generation)
 	}
 	return c.owned(record.Generation), true, nil
+}
+
+// fresh makes sure that a lease which was asked for some time ago is not over by
+// the time its answer is here: a store can take longer than a short lease lasts.
+func (c *Claimer) fresh(ctx context.Context, asked time.Time, generation int) (Claimed, bool, error) {
+	if time.Since(asked) > c.r.Lease/2 {
+		return c.renewed(ctx, generation)
+	}
+	return c.owned(generation), true, nil
+}
+
+// renewed owns the record after one renewal, or looks again where it is lost.
+func (c *Claimer) renewed(ctx context.Context, generation int) (Claimed, bool, error) {
+	asked := time.Now()
+	renewed, err := one(c.store.Renew(ctx, []Lease{c.r.lease()}))
+	if err != nil || renewed != Renewed || time.Since(asked) > c.r.Lease/2 {
+		return Claimed{}, false, err
+	}
+	return c.owned(generation), true, nil
 }
 
 func (c *Claimer) owned(generation int) Claimed {

@@ -51,7 +51,7 @@ type Verdict struct {
 // its token, which the compare-and-set names. The first match wins:
 //
 //	another lineage, unless nothing happened and nobody is at it  other (or go on, flagged)
-//	fingerprint differs where there is an outcome to protect      conflict
+//	fingerprint differs where there is, or may be, an outcome     conflict
 //	completed                                                     replay
 //	failed, non-retryable, same invocation                        replay the failure
 //	failed otherwise, no effect possible or under Reexecute       acquire
@@ -111,13 +111,12 @@ func takeover(found Record) Action {
 	}
 }
 
-// protected tells whether other arguments than the record's must be refused. A
-// failed or abandoned record that may simply run again takes new ones.
+// protected tells whether other arguments than the record's must be refused. Only
+// a failed or abandoned record that leaves no effect takes new ones: where one is
+// possible, the provider may know the key of the first request already, and would
+// answer the second with the first one's receipt.
 func protected(found Record) bool {
-	if found.Held || found.Status == Completed || found.LeaseLive() {
-		return true
-	}
-	return found.EffectPossible && found.Policy != Reexecute
+	return found.Status == Completed || found.LeaseLive() || found.EffectPossible || found.Held
 }
 
 // sameInvocation tells whether the record was last acquired for the scheduling

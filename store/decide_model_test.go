@@ -81,7 +81,7 @@ func (m meeting) want() store.Verdict {
 		action  store.Action
 	}{
 		{m.other() && !m.harmless() && !v.Other, store.ActOther},
-		{!m.same() && m.differs() && !m.mayRunAgain(), store.ActConflict},
+		{!m.same() && m.differs() && !m.harmless(), store.ActConflict},
 		{f.Status == store.Completed, store.ActReplay},
 		{f.Status == store.Failed && f.NonRetryable && m.same(), store.ActReplayFailure},
 		{m.live() && f.Pending, store.ActPending},
@@ -133,6 +133,7 @@ func TestDecideExhaustively(t *testing.T) {
 			never(runs && f.Held, "runs what an operator must resolve")
 			never(runs && f.EffectPossible && f.Policy != store.Reexecute, "runs although an effect is possible and must not be repeated")
 			never(runs && f.Status == store.Failed && f.NonRetryable && m.same(), "runs the author's definite word again")
+			never(owns && m.differs() && !m.same() && f.EffectPossible, "gives other arguments a provider key that is known")
 			never(replays && m.differs() && !m.same(), "answers other arguments")
 			never(v.Action == store.ActWait && m.differs() && !m.same(), "waits for the result of other arguments")
 			never(v.Action == store.ActReplay && f.Status != store.Completed, "replays no result")

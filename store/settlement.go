@@ -118,8 +118,8 @@ type Settled int
 const (
 	// Applied: the record stands as the settlement says.
 	Applied Settled = iota + 1
-	// Stale: the record has another owner or was settled otherwise; nothing
-	// was changed.
+	// Stale: the record has another owner, or this one has settled it with
+	// another outcome before; nothing was changed.
 	Stale
 	// Missing: the record is gone; nothing was changed.
 	Missing

@@ -44,8 +44,12 @@ func (r *row) settle(t store.Settlement, now time.Time) store.Settled {
 	case store.Hold:
 		return r.hold(t, now)
 	case store.Fail:
-		if r.record.Status == store.Completed {
+		switch r.record.Status {
+		case store.Completed:
 			return store.Stale
+		case store.Failed:
+			return r.settledAs(r.record.NonRetryable == t.NonRetryable && r.record.EffectPossible == t.EffectPossible &&
+				bytes.Equal(r.record.Failure, t.Failure))
 		}
 		r.record.Status = store.Failed
 		r.record.Failure, r.record.NonRetryable = bytes.Clone(t.Failure), t.NonRetryable
@@ -60,6 +64,15 @@ func (r *row) settle(t store.Settlement, now time.Time) store.Settled {
 	default:
 		return r.pend(t, now)
 	}
+}
+
+// settledAs answers a settlement that comes after one by the same token: the
+// first one stays, and only a repetition of it was applied.
+func (r *row) settledAs(same bool) store.Settled {
+	if same {
+		return store.Applied
+	}
+	return store.Stale
 }
 
 func (r *row) pend(t store.Settlement, now time.Time) store.Settled {
@@ -77,7 +90,8 @@ func (r *row) pend(t store.Settlement, now time.Time) store.Settled {
 func (r *row) complete(t store.Settlement, now time.Time) store.Settled {
 	switch r.record.Status {
 	case store.Completed:
-		return store.Applied // the first result stays
+		return r.settledAs(bytes.Equal(r.record.Result, t.Result) && (r.record.Result == nil) == (t.Result == nil) &&
+			r.record.Tombstone == t.Tombstone)
 	case store.Failed:
 		return store.Stale
 	}

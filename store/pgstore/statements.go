@@ -206,28 +206,27 @@ WITH input AS MATERIALIZED (
     WHERE ` + replanned + `
 ), locked AS MATERIALIZED (
     SELECT r.key, r.owner_token, r.status, r.effect_possible, r.pending, r.non_retryable,
-        r.held_since, r.lease_expires_at, r.lease_ms, r.failure, ` + leaseEnd + ` AS lease_end
+        r.held_since, r.lease_expires_at, r.lease_ms, r.failure, r.response_body, r.tombstone, ` + leaseEnd + ` AS lease_end
     FROM {records} r`
 
 // In settleTail, the rows that decided calls applied stand already as the
-// settlement says: they are repetitions, and are not written again.
+// settlement says: they are repetitions, and are not written again. A settlement
+// that says something else than the first one of its token is stale.
 const settleTail = `
 ), decided AS MATERIALIZED (
     SELECT i.ord, l.now, CASE
         WHEN l.owner_token <> i.token::uuid THEN 'stale'
         WHEN l.status = 'completed' THEN
-            CASE WHEN i.outcome = 'complete' THEN 'applied' ELSE 'stale' END
+            CASE WHEN i.outcome = 'complete' AND l.response_body IS NOT DISTINCT FROM i.result
+                  AND coalesce(l.tombstone, '') = i.tombstone THEN 'applied' ELSE 'stale' END
         WHEN i.outcome = 'hold' THEN CASE
             WHEN NOT l.effect_possible THEN 'stale'
             WHEN l.held_since IS NOT NULL AND (l.lease_over OR l.status = 'failed' OR NOT i.own_lease) THEN 'applied'
             WHEN l.lease_over OR l.status = 'failed' OR i.own_lease THEN 'change'
             ELSE 'stale' END
-        WHEN l.status = 'failed' THEN CASE
-            WHEN i.outcome <> 'fail' THEN 'stale'
-            WHEN l.effect_possible = i.effect_possible AND l.non_retryable = i.non_retryable
-             AND l.failure IS NOT DISTINCT FROM i.failure
-             AND (i.effect_possible OR l.held_since IS NULL) THEN 'applied'
-            ELSE 'change' END
+        WHEN l.status = 'failed' THEN
+            CASE WHEN i.outcome = 'fail' AND l.non_retryable = i.non_retryable
+                  AND l.effect_possible = i.effect_possible AND l.failure IS NOT DISTINCT FROM i.failure THEN 'applied' ELSE 'stale' END
         WHEN i.outcome = 'release' AND l.lease_expires_at = ` + givenUp + ` AND NOT l.pending
          AND l.effect_possible = i.effect_possible
          AND (i.effect_possible OR l.held_since IS NULL) THEN 'applied'

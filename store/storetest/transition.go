@@ -39,9 +39,9 @@ func states() []state {
 		{"held", then(late, hold), [8]bool{y, y, y, y, y, y, y, y}},
 		{"pending", pend, [8]bool{y, y, y, y, y, n, y, y}},
 		{"pending too long", then(pend, late), [8]bool{y, y, y, y, y, y, y, y}},
-		{"failed", fail, [8]bool{n, y, y, n, n, y, y, n}},
-		{"failed without effect", settle(store.Settlement{Outcome: store.Fail, Failure: []byte("boom")}), [8]bool{n, y, y, n, n, n, n, n}},
-		{"failed and held", then(fail, hold), [8]bool{n, y, y, n, n, y, y, n}},
+		{"failed", fail, [8]bool{n, y, n, n, n, y, y, n}},
+		{"failed without effect", settle(store.Settlement{Outcome: store.Fail, Failure: []byte("boom")}), [8]bool{n, n, n, n, n, n, n, n}},
+		{"failed and held", then(fail, hold), [8]bool{n, y, n, n, n, y, y, n}},
 		{"completed", settle(store.Settlement{Outcome: store.Complete, Result: []byte("paid"), ResultSize: 4}), [8]bool{y, n, n, n, n, n, n, n}},
 	}
 }

@@ -1,0 +1,63 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/memstore"
+)
+
+// slow is a store whose answers to reservations and acquisitions take their time
+// on the way.
+type slow struct {
+	store.Store
+	delay time.Duration
+}
+
+func (s slow) Reserve(ctx context.Context, r []store.Reservation) ([]store.Found, error) {
+	found, err := s.Store.Reserve(ctx, r)
+	time.Sleep(s.delay)
+	return found, err
+}
+
+func (s slow) Acquire(ctx context.Context, a []store.Acquisition) ([]store.Acquired, error) {
+	got, err := s.Store.Acquire(ctx, a)
+	time.Sleep(s.delay)
+	return got, err
+}
+
+func TestClaimGivesNoLeaseThatIsOver(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*testing.T, store.Store, store.Reservation){
+		"of a new record": func(*testing.T, store.Store, store.Reservation) {},
+		"of a record that was taken over": func(t *testing.T, s store.Store, r store.Reservation) {
+			r.Token = store.NewToken()
+			_, err := store.Claim(t.Context(), s, r)
+			require.NoError(t, err)
+			_, err = s.Settle(t.Context(), []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.Release, EffectPossible: true}})
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				memory, err := memstore.New(memstore.Options{})
+				require.NoError(t, err)
+				r := reservation(func(r *store.Reservation) { r.Lease = 3 * time.Second })
+				prepare(t, memory, r)
+				claimed, err := store.Claim(t.Context(), slow{memory, 4 * time.Second}, r)
+				require.NoError(t, err)
+				require.Equal(t, store.ActAcquire, claimed.Action)
+				found, err := memory.Get(t.Context(), r.Key)
+				require.NoError(t, err)
+				require.Equal(t, r.Token, found.Token)
+				require.Greater(t, found.LeaseLeft, 2*time.Second)
+			})
+		})
+	}
+}
