@@ -8,7 +8,7 @@ GO ?= go
 # Packages to test, and flags for go test. Tests wait more than they compute, so
 # more run at a time than there are cores: make test PKG=./store/... TESTFLAGS=-v
 PKG ?= ./...
-TESTFLAGS ?= -timeout 20m -parallel 16
+TESTFLAGS ?= -timeout 20m -parallel 8
 # The race detector, where there is a C compiler, which it needs: make test RACE=
 # does without. Asked for late, since `services` may install the compiler.
 RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
