@@ -85,6 +85,10 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	facts, err := a.facts(ctx, info)
 	switch {
 	case facts != nil && facts.Exempt:
+		if facts.Uncountable != "" {
+			a.i.warnOnce(ctx, "dedupe: local activity is not deduplicated, its arguments cannot be counted",
+				"ActivityType", info.ActivityType.Name, "Reason", facts.Uncountable)
+		}
 		return a.Next.ExecuteActivity(ctx, in)
 	case facts == nil && info.WorkflowExecution.ID != "":
 		if policy.RequireHeader {
@@ -95,11 +99,6 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 			"ActivityType", info.ActivityType.Name, "Reason", err.Error())
 	}
 	if facts != nil && facts.Uncountable != "" && facts.BusinessKey == "" {
-		if info.IsLocalActivity {
-			a.i.warnOnce(ctx, "dedupe: local activity is not deduplicated, its arguments cannot be counted",
-				"ActivityType", info.ActivityType.Name, "Reason", facts.Uncountable)
-			return a.Next.ExecuteActivity(ctx, in)
-		}
 		return nil, refuse(ErrTypeNoFingerprint, "calls of activity type %q cannot be numbered by their arguments: %s; "+
 			"use a step key (dedupe.WithStepKey)", info.ActivityType.Name, facts.Uncountable)
 	}

@@ -7,8 +7,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/testsuite"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/wire"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -19,6 +22,14 @@ func counted(runs *int) func(context.Context, string) (string, error) {
 		return "charged " + in, nil
 	}
 }
+
+// warnings is a logger that keeps them.
+type warnings struct {
+	discard
+	texts []string
+}
+
+func (w *warnings) Warn(text string, _ ...any) { w.texts = append(w.texts, text) }
 
 // failing is an argument that Temporal can send and nobody can encode again.
 type failing struct{ Card string }
@@ -174,6 +185,34 @@ func TestReplay(t *testing.T) {
 		app := requireErrType(t, err, activity.ErrTypeNoFingerprint)
 		require.Contains(t, app.Message(), `"Charge"`)
 		require.Zero(t, runs)
+	})
+
+	t.Run("a local activity whose arguments have no form runs each time, and says so once", func(t *testing.T) {
+		t.Parallel()
+		for name, change := range map[string]func(*wire.Facts, *activity.Policy){
+			"not counted": func(f *wire.Facts, _ *activity.Policy) {
+				f.Exempt, f.Uncountable, f.Number = true, "it is a channel", 0
+			},
+			"not fingerprinted": func(_ *wire.Facts, p *activity.Policy) {
+				p.Fingerprint = func([]any) ([]byte, error) { return nil, errors.New("no form") }
+			},
+		} {
+			f, p := call(1), activity.Policy{}
+			change(&f, &p)
+			b, runs, warned := setup(t, withPolicy(p)), 0, &warnings{}
+			for range 3 {
+				var suite testsuite.WorkflowTestSuite
+				suite.SetLogger(warned)
+				suite.SetHeader(&commonpb.Header{Fields: map[string]*commonpb.Payload{wire.HeaderKey: wire.Encode(f)}})
+				env := suite.NewTestActivityEnvironment()
+				env.SetWorkerOptions(workerOptions(b, context.Background()))
+				_, err := env.ExecuteLocalActivity(counted(&runs), "10 EUR")
+				require.NoError(t, err, name)
+			}
+			require.Equal(t, 3, runs, name)
+			require.Len(t, warned.texts, 1, name)
+			require.Contains(t, warned.texts[0], "is not deduplicated", name)
+		}
 	})
 
 	t.Run("what cannot be fingerprinted is not quoted", func(t *testing.T) {
