@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
 	"github.com/seed5aa7bdf6/temporal-dedupe/migrations"
 )
 
@@ -21,7 +22,7 @@ func TestPooler(t *testing.T) {
 		t.Run("in transaction mode is refused: one "+name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			url := requirePgBouncer(t, b.url, settings)
+			url := localpgtest.RequirePgBouncer(t, b.url, settings)
 			for range 5 {
 				_, err := migrations.Up(t.Context(), url, migrations.Options{})
 				require.ErrorIs(t, err, migrations.ErrTransactionPooler)
@@ -43,7 +44,7 @@ func TestPooler(t *testing.T) {
 	t.Run("in session mode is accepted", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
-		url := requirePgBouncer(t, b.url, "pool_mode = session")
+		url := localpgtest.RequirePgBouncer(t, b.url, "pool_mode = session")
 		for range 3 {
 			_, err := migrations.Up(t.Context(), url, migrations.Options{Schema: "pooled"})
 			require.NoError(t, err)

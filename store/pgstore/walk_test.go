@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
 )
@@ -86,7 +87,7 @@ func TestTransactionPooler(t *testing.T) {
 	} {
 		t.Run("works with "+mode.String(), func(t *testing.T) {
 			t.Parallel()
-			url := requirePgBouncer(t, requireMigrated(t), settings)
+			url := localpgtest.RequirePgBouncer(t, requireMigrated(t), settings)
 			s := requireStore(t, requirePool(t, url, execMode(mode)), patient)
 			var group sync.WaitGroup
 			errs := make([]error, 8) // more than the pooler has sessions
@@ -110,7 +111,7 @@ func TestTransactionPooler(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("that hands out %s is refused with %s, and the remedy named", name, mode), func(t *testing.T) {
 				t.Parallel()
-				url := requirePgBouncer(t, requireMigrated(t), settings)
+				url := localpgtest.RequirePgBouncer(t, requireMigrated(t), settings)
 				pool := requirePool(t, url, execMode(mode))
 				for range 3 { // nothing is left behind that makes it look otherwise
 					_, err := pgstore.New(t.Context(), pool, patient)
@@ -124,7 +125,7 @@ func TestTransactionPooler(t *testing.T) {
 
 	t.Run("in session mode works with prepared statements", func(t *testing.T) {
 		t.Parallel()
-		url := requirePgBouncer(t, requireMigrated(t), "pool_mode = session")
+		url := localpgtest.RequirePgBouncer(t, requireMigrated(t), "pool_mode = session")
 		s := requireStore(t, requirePool(t, url), patient)
 		require.NoError(t, walk(t.Context(), s, "a", []byte("paid")))
 	})
