@@ -156,8 +156,10 @@ func (p *Plugin) check(ctx context.Context, r *registered) error {
 		p.logger().Warn("dedupe: the plugin is registered on the worker only and cannot see the client's data converter; " +
 			"register it in client.Options.Plugins, or pass Options.DataConverter")
 	}
-	if err := checkStopTimeout(p.options.Policies, r.stopTimeout, p.logger()); err != nil {
-		return err
+	if r.runsActivities() {
+		if err := checkStopTimeout(p.options.Policies, r.stopTimeout, p.logger()); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -162,6 +162,8 @@ func TestPlugin(t *testing.T) {
 		require.ErrorContains(t, start(), "WorkerStopTimeout")
 		start = newRig(t, options(t, refuse)).worker(&sdkworker.Options{WorkerStopTimeout: time.Second}, "Charge")
 		require.NoError(t, start())
+		start = newRig(t, options(t, refuse)).worker(&sdkworker.Options{})
+		require.NoError(t, start(), "a worker without activities interrupts none")
 	})
 
 	t.Run("configured twice for one worker, it adds its interceptors once", func(t *testing.T) {

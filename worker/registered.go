@@ -53,6 +53,13 @@ func (r *registered) watch(o *worker.PluginConfigureWorkerRegistryOptions) {
 	}
 }
 
+// runsActivities tells a worker that has activities from one for workflows alone.
+func (r *registered) runsActivities() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dynamic || len(r.types) > 0
+}
+
 // activityNames are the types under which the SDK registers a function or the
 // methods of a struct.
 func activityNames(a any, options sdkactivity.RegisterOptions) []string {
