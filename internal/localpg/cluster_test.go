@@ -3,6 +3,7 @@ package localpg_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/child/childtest"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
 )
@@ -107,7 +109,7 @@ func TestCluster(t *testing.T) {
 		t.Parallel()
 		libs, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
 		if len(libs) == 0 {
-			t.Skip("libfaketime is not installed (apt-get install faketime)")
+			childtest.SkipOrFail(t, errors.New("libfaketime is not installed (apt-get install faketime)"))
 		}
 		env := func(shift string) []string {
 			return []string{"LD_PRELOAD=" + libs[0], "FAKETIME=" + shift, "FAKETIME_DONT_FAKE_MONOTONIC=1"}
