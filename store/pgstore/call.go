@@ -2,6 +2,8 @@ package pgstore
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -32,46 +34,88 @@ func carryOut[A, R any](
 	return answers, nil
 }
 
-// batch carries out one statement for many rows, and for each row by itself
-// where the rows failed because one of them did. Its errors are the driver's.
-func batch[A, R any](
-	ctx context.Context, s *Store, rows []A, do func(context.Context, []A) ([]R, error),
-) ([]R, []error) {
-	answers, err := retried(ctx, s, func(err error) bool {
-		return retryable(err) && (len(rows) == 1 || !divisible(err))
-	}, func(ctx context.Context) ([]R, error) { return do(ctx, rows) })
-	errs := make([]error, len(rows))
-	switch {
-	case err == nil:
-		return answers, errs
-	case len(rows) == 1 || !divisible(err) || ctx.Err() != nil:
+// sharing carries out rows, each once, and answers for each by itself: with a
+// statement of their own, or with one that other calls' rows travel in too.
+type sharing[A, R any] func(context.Context, []A) ([]R, []error)
+
+// errDivide: the rows' statement failed because of one of them.
+var errDivide = errors.New("dedupe: pgstore: a statement of several rows failed because of one of them")
+
+// direct sends the rows in one statement of their own.
+func direct[A, R any](do func(context.Context, []A) ([]R, error)) sharing[A, R] {
+	return func(ctx context.Context, rows []A) ([]R, []error) {
+		answers, err := do(ctx, rows)
+		errs := make([]error, len(rows))
+		if err == nil {
+			return answers, errs
+		}
+		if len(rows) > 1 && divisible(err) {
+			err = errDivide
+		}
 		for i := range errs {
 			errs[i] = err
 		}
 		return make([]R, len(rows)), errs
 	}
-	answers = make([]R, len(rows))
-	one := func(i int) func(context.Context) (R, error) {
-		return func(ctx context.Context) (R, error) {
-			var none R
-			got, err := do(ctx, rows[i:i+1])
-			if err != nil {
-				return none, err
-			}
-			return got[0], nil
+}
+
+// batch carries out rows through share, and those whose statement failed because
+// of one of them each by itself, until they have succeeded, failed for a reason
+// that stays, or run out of tries or time. Its errors are the driver's, those of
+// the last try which the call's own end did not cut short: they say more.
+func batch[A, R any](ctx context.Context, s *Store, rows []A, share, alone sharing[A, R]) ([]R, []error) {
+	answers, errs := share(ctx, rows)
+	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+		return answers, errs
+	}
+	b := &attempts[A, R]{rows: rows, answers: answers, errs: errs, divided: make([]bool, len(rows))}
+	todo := make([]int, len(rows))
+	for i := range todo {
+		todo[i] = i
+	}
+	for try := 0; ; try++ {
+		b.divide(ctx, todo, alone)
+		todo = slices.DeleteFunc(todo, func(i int) bool { return b.errs[i] == nil || !retryable(b.errs[i]) })
+		if len(todo) == 0 || ctx.Err() != nil || s.options.exhausted(try) || !pause(ctx, try) {
+			return b.answers, b.errs
+		}
+		if together := slices.DeleteFunc(slices.Clone(todo), func(i int) bool { return b.divided[i] }); len(together) > 0 {
+			b.set(ctx, together, share)
 		}
 	}
-	// Once each first: the row that keeps failing must not use up the time of
-	// the others.
-	for i := range rows {
-		answers[i], errs[i] = one(i)(ctx)
-	}
-	for i := range rows {
-		if errs[i] != nil && retryable(errs[i]) {
-			answers[i], errs[i] = retried(ctx, s, retryable, one(i))
+}
+
+// attempts is what became of the rows of a batch so far.
+type attempts[A, R any] struct {
+	rows    []A
+	answers []R
+	errs    []error
+	divided []bool // rows that go alone from now on
+}
+
+// divide tries by itself each of the rows at the places todo whose statement was
+// to be divided, now or before.
+func (b *attempts[A, R]) divide(ctx context.Context, todo []int, alone sharing[A, R]) {
+	for _, i := range todo {
+		if b.divided[i] = b.divided[i] || errors.Is(b.errs[i], errDivide); b.divided[i] {
+			b.set(ctx, []int{i}, alone)
 		}
 	}
-	return answers, errs
+}
+
+// set carries the rows at some places out and keeps what came of it.
+func (b *attempts[A, R]) set(ctx context.Context, at []int, do sharing[A, R]) {
+	rows := make([]A, len(at))
+	for j, i := range at {
+		rows[j] = b.rows[i]
+	}
+	answers, errs := do(ctx, rows)
+	for j, i := range at {
+		if errs[j] != nil && ctx.Err() != nil && b.errs[i] != nil && !errors.Is(b.errs[i], errDivide) {
+			continue
+		}
+		b.answers[i], b.errs[i] = answers[j], errs[j]
+	}
 }
 
 // query runs a statement and gives each of its rows to scan.

@@ -50,6 +50,12 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	for field, options := range map[string]pgstore.Options{
 		"Schema: 64 bytes":          {Schema: strings.Repeat("x", 64)},
 		"Schema: must":              {Schema: "a\x00"},
+		"Table: 64 bytes":           {Table: strings.Repeat("x", 64)},
+		"Table: must":               {Table: "a\xff"},
+		"BatchSize: -1":             {BatchSize: -1},
+		"BatchSize: 10001":          {BatchSize: 10_001},
+		"BatchesInFlight: -1":       {BatchesInFlight: -1},
+		"BatchesInFlight: 65":       {BatchesInFlight: 65},
 		"CallTimeout: negative":     {CallTimeout: -1},
 		"CallTimeout: below one mi": {CallTimeout: time.Microsecond},
 	} {
@@ -148,14 +154,16 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	})
 }
 
-func TestSchemaOption(t *testing.T) {
+func TestSchemaAndTableOptions(t *testing.T) {
 	t.Parallel()
-	const schema = `Odd "name" $1 {records}`
+	const schema, table = `Odd "name" $1 {records}`, `{version} "rows" $2`
 	url := localpgtest.RequireDatabase(t)
 	_, err := migrations.Up(t.Context(), url, migrations.Options{Schema: schema})
 	require.NoError(t, err)
+	execute(t, requirePool(t, url), `ALTER TABLE `+pgx.Identifier{schema, "idempotency_records"}.Sanitize()+
+		` RENAME TO `+pgx.Identifier{table}.Sanitize())
 	for _, mode := range execModes {
-		s := requireStore(t, requirePool(t, url, execMode(mode)), pgstore.Options{Schema: schema})
+		s := requireStore(t, requirePool(t, url, execMode(mode)), pgstore.Options{Schema: schema, Table: table})
 		require.NoError(t, walk(t.Context(), s, mode.String(), []byte("paid")))
 	}
 }

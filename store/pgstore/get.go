@@ -14,7 +14,7 @@ func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
 	keys := func(key string) (string, error) { return key, nil }
 	records, err := carryOut(ctx, s, "get", []string{key}, keys,
 		func(ctx context.Context, rows []string) ([]store.Record, []error) {
-			return batch(ctx, s, rows, s.get)
+			return batch(ctx, s, rows, direct(s.get), direct(s.get))
 		})
 	if err != nil {
 		return store.Record{}, err

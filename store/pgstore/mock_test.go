@@ -29,8 +29,8 @@ var marks = map[string]string{
 	"reserve":      "ON CONFLICT (key) DO NOTHING",
 	"acquire":      "acquisitions = r.acquisitions + 1",
 	"renew":        "'renewed'",
-	"settle":       "FOR UPDATE SKIP LOCKED\n), decided",
-	"settle alone": "FOR UPDATE\n), decided",
+	"settle":       "FOR UPDATE SKIP LOCKED OFFSET 0) r\n), decided",
+	"settle alone": "FOR UPDATE OFFSET 0) r\n), decided",
 	"get":          "FROM \"idempotency_records\" r\nWHERE r.key = ANY ($1::text[]) AND (SELECT count(*) > 0",
 	"session":      "pg_is_in_recovery()",
 	"schema":       "max(v.version)",
@@ -71,7 +71,7 @@ func (m mock) store(options pgstore.Options) *pgstore.Store {
 
 // recordRows are the answer of a reservation.
 func recordRows() *pgxmock.Rows {
-	columns := make([]string, 33)
+	columns := make([]string, 32)
 	for i := range columns {
 		columns[i] = fmt.Sprint("c", i)
 	}
@@ -79,10 +79,13 @@ func recordRows() *pgxmock.Rows {
 }
 
 // recordRow is one row of it.
-func recordRow(ord int, inserted bool, r store.Reservation, status store.Status, leaseLeft time.Duration, result []byte) []any {
+func recordRow(inserted bool, r store.Reservation, status store.Status, leaseLeft time.Duration, result []byte) []any {
+	if inserted {
+		return append([]any{[]string{r.Key}}, make([]any, 31)...)
+	}
 	now := time.Now()
 	return []any{
-		ord, inserted, r.Key, 1, string(status), r.Hashes[0], r.Token.String(), string(r.Policy),
+		[]string(nil), r.Key, 1, string(status), r.Hashes[0], r.Token.String(), string(r.Policy),
 		status == store.InProgress, false, false, false, 0, 1, leaseLeft.Microseconds(),
 		result, int64(len(result)), "", []byte(nil), now, now, now.Add(r.Retention),
 		r.Lineage, r.Invocation, "", "", "", "", r.ActivityType, (*time.Time)(nil), 1, "", "",
@@ -90,9 +93,9 @@ func recordRow(ord int, inserted bool, r store.Reservation, status store.Status,
 }
 
 func answers(rows ...any) *pgxmock.Rows {
-	out := pgxmock.NewRows([]string{"ord", "answer"})
+	out := pgxmock.NewRows([]string{"ords", "answer"})
 	for i, answer := range rows {
-		out.AddRow(i+1, answer)
+		out.AddRow([]int{i + 1}, answer)
 	}
 	return out
 }
@@ -112,19 +115,19 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 
 	t.Run("the first reservation is acquired", func(t *testing.T) {
 		t.Parallel()
-		c := claim(t, recordRow(1, true, r, store.InProgress, time.Minute, nil), r)
+		c := claim(t, recordRow(true, r, store.InProgress, time.Minute, nil), r)
 		require.Equal(t, store.ActAcquire, c.Action)
 		require.Equal(t, leaseOf(r), c.Lease)
 	})
 	t.Run("the same key and hash again is in progress", func(t *testing.T) {
 		t.Parallel()
-		c := claim(t, recordRow(1, false, r, store.InProgress, time.Minute, nil), again(r))
+		c := claim(t, recordRow(false, r, store.InProgress, time.Minute, nil), again(r))
 		require.Equal(t, store.ActWait, c.Action)
 		require.Equal(t, time.Minute, c.Found.LeaseLeft)
 	})
 	t.Run("a completed key is replayed with the same bytes", func(t *testing.T) {
 		t.Parallel()
-		c := claim(t, recordRow(1, false, r, store.Completed, 0, []byte("a\x00\xff")), again(r))
+		c := claim(t, recordRow(false, r, store.Completed, 0, []byte("a\x00\xff")), again(r))
 		require.Equal(t, store.ActReplay, c.Action)
 		require.Equal(t, []byte("a\x00\xff"), c.Found.Result)
 	})
@@ -132,7 +135,7 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 		t.Parallel()
 		other := again(r)
 		other.Hashes, other.Invocation = []string{"v1:s1:bbbb"}, "run-1/6/1"
-		c := claim(t, recordRow(1, false, r, store.Completed, 0, []byte("paid")), other)
+		c := claim(t, recordRow(false, r, store.Completed, 0, []byte("paid")), other)
 		require.Equal(t, store.ActConflict, c.Action)
 	})
 
@@ -141,7 +144,7 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 		m := newMock(t)
 		s := m.store(pgstore.Options{})
 		for i := range 10 {
-			m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(1, i == 3, r, store.InProgress, time.Minute, nil)...))
+			m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(i == 3, r, store.InProgress, time.Minute, nil)...))
 		}
 		require.Equal(t, map[store.Action]int{store.ActAcquire: 1, store.ActWait: 9}, claimAtOnce(t, s, "order-42", 10))
 	})
@@ -151,7 +154,7 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 		m := newMock(t)
 		s := m.store(pgstore.Options{})
 		m.expect("reserve").WillReturnRows(recordRows())
-		m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(1, false, r, store.InProgress, time.Minute, nil)...))
+		m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(false, r, store.InProgress, time.Minute, nil)...))
 		found, err := s.Reserve(t.Context(), []store.Reservation{again(r)})
 		require.NoError(t, err)
 		require.True(t, found[0].Exists)
@@ -177,7 +180,7 @@ func TestMockedAnswers(t *testing.T) {
 		t.Parallel()
 		m := newMock(t)
 		s := m.store(pgstore.Options{})
-		m.expect("renew").WillReturnRows(pgxmock.NewRows([]string{"ord", "answer"}).AddRow(2, "lost").AddRow(1, "locked"))
+		m.expect("renew").WillReturnRows(pgxmock.NewRows([]string{"ords", "answer"}).AddRow([]int{2}, "lost").AddRow([]int{1}, "locked"))
 		got, err := s.Renew(t.Context(), []store.Lease{leaseOf(a), leaseOf(b)})
 		require.NoError(t, err)
 		require.Equal(t, []store.Renewal{store.Locked, store.Lost}, got)
@@ -193,10 +196,10 @@ func TestMockedAnswers(t *testing.T) {
 		require.Equal(t, []store.Settled{store.Applied, store.Stale}, settle(t, s, complete(a, "1"), complete(b, "2")))
 	})
 	for name, rows := range map[string]*pgxmock.Rows{
-		"are missing":       pgxmock.NewRows([]string{"ord", "answer"}),
+		"are missing":       pgxmock.NewRows([]string{"ords", "answer"}),
 		"are not known":     answers("maybe"),
-		"are for nobody":    pgxmock.NewRows([]string{"ord", "answer"}).AddRow(7, "lost"),
-		"have another type": pgxmock.NewRows([]string{"ord", "answer"}).AddRow("x", "lost"),
+		"are for nobody":    pgxmock.NewRows([]string{"ords", "answer"}).AddRow([]int{7}, "lost"),
+		"have another type": pgxmock.NewRows([]string{"ords", "answer"}).AddRow("x", "lost"),
 	} {
 		t.Run("that "+name+" are an error", func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,13 @@ const (
 	// maxIdentifier is the length at which Postgres cuts names, silently.
 	maxIdentifier = 63
 
-	defaultCallTimeout = 5 * time.Second
+	defaultTable           = "idempotency_records"
+	defaultCallTimeout     = 5 * time.Second
+	defaultBatchSize       = 256
+	defaultBatchesInFlight = 1
+
+	maxBatchSize       = 10_000
+	maxBatchesInFlight = 64
 )
 
 // Options are the choices of [New]. The zero value is useful.
@@ -20,6 +26,12 @@ type Options struct {
 	// case-sensitive. Defaults to wherever the connection's search_path finds
 	// them.
 	Schema string
+
+	// Table is the name of the table of records, quoted as it is given, for
+	// databases that have other rules about names: rename the table that the
+	// migrations make, and keep the rest. The commands that read records look for
+	// the default. Defaults to idempotency_records.
+	Table string
 
 	// CallTimeout bounds each call of the store with all of its retries, also
 	// where the caller's context has no deadline or a later one. Defaults to
@@ -32,6 +44,19 @@ type Options struct {
 	// since a record's token tells what was carried out before. Negative means
 	// never. Defaults to as often as CallTimeout allows.
 	MaxRetries int
+
+	// BatchSize is how many records one statement carries at most. Concurrent
+	// calls share statements, and with them round trips and commits; a call that
+	// is alone waits for nobody. 1 gives every call a statement of its own.
+	// Defaults to 256.
+	BatchSize int
+
+	// BatchesInFlight is how many statements of one kind (reserving, taking over,
+	// settling) are under way at a time before calls gather; one that takes
+	// longer than a quarter of a second does not count. More of them
+	// are smaller batches, and connections: the store's own pool has three for
+	// each, and one. Defaults to 1, at most 64.
+	BatchesInFlight int
 }
 
 // validate reports the first field that cannot be used, by name.
@@ -39,24 +64,46 @@ func (o Options) validate() error {
 	fault := func(field, text string) error {
 		return fmt.Errorf("dedupe: pgstore: Options.%s: %s", field, text)
 	}
+	for _, name := range []struct{ field, value string }{{"Schema", o.Schema}, {"Table", o.Table}} {
+		switch {
+		case len(name.value) > maxIdentifier:
+			return fault(name.field, fmt.Sprintf("%d bytes long, Postgres keeps %d", len(name.value), maxIdentifier))
+		case !utf8.ValidString(name.value) || strings.ContainsRune(name.value, 0):
+			return fault(name.field, "must be UTF-8 without zero bytes")
+		}
+	}
 	switch {
-	case len(o.Schema) > maxIdentifier:
-		return fault("Schema", fmt.Sprintf("%d bytes long, Postgres keeps %d", len(o.Schema), maxIdentifier))
-	case !utf8.ValidString(o.Schema) || strings.ContainsRune(o.Schema, 0):
-		return fault("Schema", "must be UTF-8 without zero bytes")
 	case o.CallTimeout < 0:
 		return fault("CallTimeout", "negative")
+	case o.BatchSize < 0 || o.BatchSize > maxBatchSize:
+		return fault("BatchSize", fmt.Sprintf("%d, want 1 to %d, or 0 for the default", o.BatchSize, maxBatchSize))
+	case o.BatchesInFlight < 0 || o.BatchesInFlight > maxBatchesInFlight:
+		return fault("BatchesInFlight", fmt.Sprintf("%d, want 1 to %d, or 0 for the default", o.BatchesInFlight, maxBatchesInFlight))
 	case o.CallTimeout > 0 && o.CallTimeout < time.Millisecond:
 		return fault("CallTimeout", "below one millisecond; no call could be answered")
 	}
 	return nil
 }
 
+// connections is the size of the store's own pool. What gathers needs one for
+// each statement under way, of three kinds; renewals and the settlement that
+// waits for a locked record share another with all the rest.
+func (o Options) connections() int { return 3*o.BatchesInFlight + 1 }
+
 // withDefaults returns the options with every zero field filled in but Schema
 // and MaxRetries, whose zero value is their meaning.
 func (o Options) withDefaults() Options {
+	if o.Table == "" {
+		o.Table = defaultTable
+	}
 	if o.CallTimeout == 0 {
 		o.CallTimeout = defaultCallTimeout
+	}
+	if o.BatchSize == 0 {
+		o.BatchSize = defaultBatchSize
+	}
+	if o.BatchesInFlight == 0 {
+		o.BatchesInFlight = defaultBatchesInFlight
 	}
 	return o
 }

@@ -4,8 +4,7 @@
 // decides that), nor Temporal.
 //
 // A store's life: [New] looks whether the database can be used as it is
-// configured, opens a small pool of its own for the statements that keep leases
-// and settle records, and returns; the methods of [Store] may then be called
+// configured, opens a small pool of its own, and returns; the methods of [Store] may then be called
 // from any number of goroutines; [Store.Close] ends it. The tables come from
 // package migrations and are never created here.
 //
@@ -13,6 +12,8 @@
 // durations are sent and never times. Rows are inserted and locked in the byte
 // order of their keys, so that batches which share keys cannot deadlock. Nothing
 // that serves many records waits for a record that one transaction has locked.
+//
+// Concurrent calls share statements and commits; see [Options.BatchSize].
 package pgstore
 
 import (
@@ -34,14 +35,18 @@ var _ store.Store = (*Store)(nil)
 // Store is a [store.Store] in Postgres. Make one with [New]; one is enough for
 // a process.
 type Store struct {
-	pool    Pool          // the caller's
-	keeper  Pool          // for Renew and Settle
-	own     *pgxpool.Pool // keeper, where it is ours to close
+	pool    Pool          // the caller's, or own
+	own     *pgxpool.Pool // ours, to close; nil where the caller's is shared
 	options Options
 	sql     statements
 
+	// How concurrent calls share statements.
+	reserving sharing[store.Reservation, store.Found]
+	acquiring sharing[store.Acquisition, store.Acquired]
+	settling  sharing[store.Settlement, store.Settled]
+
 	// waiting is held by the one settlement that waits for a locked record, so
-	// that the others cannot take up all of the keeper's connections.
+	// that the others cannot take up all of the store's own connections.
 	waiting chan struct{}
 
 	closed    atomic.Bool
@@ -54,11 +59,14 @@ type Store struct {
 // or when the schema does not fit. It also refuses a pool whose query exec mode
 // cannot work behind the transaction pooler that it is connected to.
 //
-// Given a *[pgxpool.Pool], the store opens a pool of two connections with the
-// same configuration, for renewing leases and settling records: a pool whose
-// connections are all taken by activities could otherwise stop the very calls
-// that let these activities end. Any other Pool is shared. The pool itself
-// stays the caller's; close it after the store.
+// Given a *[pgxpool.Pool], the store opens a small pool of its own with the same
+// configuration (four connections, see [Options.BatchesInFlight], made when they
+// are needed): a pool whose connections are all taken by activities could
+// otherwise stop the very calls that let these activities end. Where prepared
+// statements are kept, the sessions of that pool also keep their plans, which
+// spares the server half of the work for a single call. Any other Pool is
+// shared, and its statements are planned each time. The pool itself stays the
+// caller's; close it after the store.
 func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 	if err := validPool(pool); err != nil {
 		return nil, err
@@ -68,17 +76,19 @@ func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 	}
 	s := &Store{
 		pool:    pool,
-		keeper:  pool,
 		options: options.withDefaults(),
-		sql:     newStatements(options.Schema),
 		waiting: make(chan struct{}, 1),
 	}
+	s.sql = newStatements(s.options, false)
+	s.reserving = gathered(s.options, s.reserve, reservationKey, weightless[store.Reservation])
+	s.acquiring = gathered(s.options, s.acquire, acquisitionKey, weightless[store.Acquisition])
+	s.settling = gathered(s.options, s.settle, settlementKey, settlementBytes)
 	if p, ok := pool.(*pgxpool.Pool); ok {
-		own, err := openOwn(ctx, p)
+		own, err := openOwn(ctx, p, s.options.connections())
 		if err != nil {
 			return nil, err
 		}
-		s.keeper, s.own = own, own
+		s.own = own
 	}
 	if err := s.Check(ctx); err != nil {
 		s.Close()
@@ -87,6 +97,12 @@ func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 	if err := s.checkPooler(ctx); err != nil {
 		s.Close()
 		return nil, err
+	}
+	if s.own != nil {
+		s.pool = s.own
+	}
+	if s.keepsPlans(ctx) {
+		s.sql = newStatements(s.options, true)
 	}
 	return s, nil
 }

@@ -1,9 +1,11 @@
 package pgstore_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -33,35 +35,72 @@ func everyStatement(t *testing.T, s store.Store, r store.Reservation) {
 	require.Equal(t, []byte("paid"), get(t, s, r).Result)
 }
 
+// requireNoScan fails if a statement reads a table from end to end that was empty
+// when the statement was first planned, and vacuumed, and has grown since.
+func requireNoScan(t *testing.T, as func(*pgxpool.Pool) pgstore.Pool) {
+	t.Helper()
+	pool := requirePool(t, requireMigrated(t), single)
+	s := requireStore(t, as(pool), pgstore.Options{CallTimeout: time.Minute})
+	execute(t, pool, `ALTER TABLE idempotency_records SET (autovacuum_enabled = false)`)
+	insert(t, s, reservation("seed"))
+	execute(t, pool, `VACUUM ANALYZE idempotency_records`)
+	for i := range 10 {
+		everyStatement(t, s, reservation(string(rune('a'+i))))
+	}
+	execute(t, pool, `INSERT INTO idempotency_records SELECT (jsonb_populate_record(r, jsonb_build_object('key', 'x' || n))).*
+		FROM idempotency_records r, generate_series(1, 20000) n WHERE r.key = 'seed'`)
+	read := func() int {
+		execute(t, pool, `SELECT pg_stat_force_next_flush()`)
+		return value[int](t, pool, `SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'idempotency_records'`)
+	}
+	before := read()
+	for i := range 10 {
+		everyStatement(t, s, reservation(string(rune('A'+i))))
+	}
+	_, err := s.Evict(t.Context(), 100)
+	require.NoError(t, err)
+	s.Close() // its sessions report what they have read when they end
+	require.Eventually(t, func() bool {
+		return value[int](t, pool, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND backend_type = 'client backend'`) == 1
+	}, 20*time.Second, 5*time.Millisecond)
+	require.Equal(t, before, read(), "the table was read from end to end")
+}
+
 func TestPlans(t *testing.T) {
 	t.Parallel()
 
-	t.Run("are made for the table as it is, not as it was", func(t *testing.T) {
-		t.Parallel()
-		pool := requirePool(t, requireMigrated(t), single)
-		s := requireStore(t, wrapped{pool}, pgstore.Options{CallTimeout: time.Minute})
-		execute(t, pool, `ALTER TABLE idempotency_records SET (autovacuum_enabled = false)`)
-		insert(t, s, reservation("seed"))
-		execute(t, pool, `VACUUM ANALYZE idempotency_records`)
-		for i := range 10 {
-			everyStatement(t, s, reservation(string(rune('a'+i))))
-		}
-		require.Zero(t, value[int](t, pool, `SELECT coalesce(sum(generic_plans), 0) FROM pg_prepared_statements
-			WHERE statement LIKE '%idempotency_records%' AND statement NOT LIKE '%pg_prepared_statements%'`), "cached plans")
+	for name, as := range map[string]func(*pgxpool.Pool) pgstore.Pool{
+		"of a shared pool are made for the table as it is": func(p *pgxpool.Pool) pgstore.Pool { return wrapped{p} },
+		"of the store's own pool fit a table of any size":  func(p *pgxpool.Pool) pgstore.Pool { return p },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireNoScan(t, as)
+		})
+	}
 
-		execute(t, pool, `INSERT INTO idempotency_records SELECT (jsonb_populate_record(r, jsonb_build_object('key', 'x' || n))).*
-			FROM idempotency_records r, generate_series(1, 20000) n WHERE r.key = 'seed'`)
-		scans := func() int {
-			execute(t, pool, `SELECT pg_stat_force_next_flush()`)
-			return value[int](t, pool, `SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'idempotency_records'`)
+	t.Run("are kept in the store's own sessions, and the caller's stay as they were", func(t *testing.T) {
+		t.Parallel()
+		modes := make(chan string, 10)
+		pool := requirePool(t, requireMigrated(t), func(c *pgxpool.Config) {
+			c.BeforeClose = func(conn *pgx.Conn) {
+				var mode string
+				_ = conn.QueryRow(context.Background(), `SELECT current_setting('plan_cache_mode')`).Scan(&mode)
+				modes <- mode
+			}
+		})
+		s := requireStore(t, pool, pgstore.Options{})
+		everyStatement(t, s, reservation("a"))
+		s.Close()
+		require.Equal(t, "force_generic_plan", <-modes)
+		pool.Close()
+		close(modes)
+		var last string
+		for mode := range modes {
+			last = mode
 		}
-		before := scans()
-		for i := range 10 {
-			everyStatement(t, s, reservation(string(rune('A'+i))))
-		}
-		_, err := s.Evict(t.Context(), 100)
-		require.NoError(t, err)
-		require.Equal(t, before, scans(), "the table was read from end to end")
+		require.Equal(t, "auto", last, "the caller's")
 	})
 
 	t.Run("let a completion touch no index", func(t *testing.T) {

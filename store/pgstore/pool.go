@@ -11,11 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ownConns is the size of the store's own pool. One connection would do for the
-// statements that carry many records; the second is for the settlement that
-// waits for a locked record.
-const ownConns = 2
-
 // Pool is what the store needs of a connection pool. *[pgxpool.Pool] has it, and
 // so do wrappers around one and the pool of pgxmock. It is used by many
 // goroutines at once, which a single connection or a transaction is not made for.
@@ -43,9 +38,12 @@ func validPool(pool Pool) error {
 
 // openOwn opens the store's own pool beside the caller's, to the same database
 // and with the same hooks. It does not connect yet.
-func openOwn(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Pool, error) {
+func openOwn(ctx context.Context, pool *pgxpool.Pool, conns int) (*pgxpool.Pool, error) {
 	config := pool.Config()
-	config.MaxConns, config.MinConns, config.MinIdleConns = ownConns, 0, 0
+	config.MaxConns, config.MinConns, config.MinIdleConns = int32(conns), 0, 0
+	if keepable(config.ConnConfig.DefaultQueryExecMode) {
+		config.AfterConnect = withPlanSettings(config.AfterConnect)
+	}
 	own, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
 	if err != nil {
 		return nil, fmt.Errorf("dedupe: pgstore: open the store's own pool: %s", describe(err))

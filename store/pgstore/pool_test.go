@@ -16,6 +16,7 @@ func TestFullPool(t *testing.T) {
 	b := setup(t, pgstore.Options{CallTimeout: 2 * time.Second}, single)
 	r := reservation("a")
 	insert(t, b.store, r)
+	shared := requireStore(t, wrapped{b.pool}, pgstore.Options{CallTimeout: 2 * time.Second})
 	conn, err := b.pool.Acquire(t.Context())
 	require.NoError(t, err)
 
@@ -27,15 +28,16 @@ func TestFullPool(t *testing.T) {
 	t.Run("does not stop a settlement", func(t *testing.T) {
 		require.Equal(t, []store.Settled{store.Applied}, settle(t, b.store, complete(r, "paid")))
 	})
-	t.Run("ends other calls in time", func(t *testing.T) {
-		_, err := b.store.Reserve(t.Context(), []store.Reservation{reservation("b")})
+	t.Run("does not stop a reservation", func(t *testing.T) { insert(t, b.store, reservation("b")) })
+	t.Run("ends calls that share it in time", func(t *testing.T) {
+		_, err := shared.Reserve(t.Context(), []store.Reservation{reservation("c")})
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		require.ErrorContains(t, err, "no answer within 2s")
 		require.NotErrorIs(t, err, context.DeadlineExceeded, "the caller's deadline is not over")
 	})
 	t.Run("is as good as before when it has room again", func(t *testing.T) {
 		conn.Release()
-		require.Equal(t, []byte("paid"), get(t, b.store, r).Result)
+		require.Equal(t, []byte("paid"), get(t, shared, r).Result)
 	})
 }
 

@@ -19,12 +19,12 @@ func (s *Store) Renew(ctx context.Context, leases []store.Lease) ([]store.Renewa
 	return carryOut(ctx, s, "renew", leases,
 		func(l store.Lease) (string, error) { return l.Key, l.Validate() },
 		func(ctx context.Context, rows []store.Lease) ([]store.Renewal, []error) {
-			return batch(ctx, s, rows, s.renew)
+			return batch(ctx, s, rows, direct(s.renew), direct(s.renew))
 		})
 }
 
 func (s *Store) renew(ctx context.Context, rows []store.Lease) ([]store.Renewal, error) {
-	return ask(ctx, s.keeper, s.sql.renew, []any{
+	return ask(ctx, s.pool, s.sql.renew, []any{
 		column(rows, func(l *store.Lease) string { return l.Key }),
 		column(rows, func(l *store.Lease) string { return l.Token.String() }),
 		column(rows, func(l *store.Lease) int64 { return microseconds(l.Duration) }),

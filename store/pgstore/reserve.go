@@ -18,7 +18,7 @@ const reservePasses = 3
 func (s *Store) Reserve(ctx context.Context, reservations []store.Reservation) ([]store.Found, error) {
 	return carryOut(ctx, s, "reserve", reservations, validReservation,
 		func(ctx context.Context, rows []store.Reservation) ([]store.Found, []error) {
-			found, errs := batch(ctx, s, rows, s.reserve)
+			found, errs := batch(ctx, s, rows, s.reserving, direct(s.reserve))
 			for range reservePasses - 1 {
 				if !s.reserveUnseen(ctx, rows, found, errs) {
 					break
@@ -41,7 +41,7 @@ func (s *Store) reserveUnseen(ctx context.Context, rows []store.Reservation, fou
 	if len(unseen) == 0 {
 		return false
 	}
-	again, failed := batch(ctx, s, unseen, s.reserve)
+	again, failed := batch(ctx, s, unseen, s.reserving, direct(s.reserve))
 	for j, i := range at {
 		found[i], errs[i] = again[j], failed[j]
 	}
@@ -51,17 +51,35 @@ func (s *Store) reserveUnseen(ctx context.Context, rows []store.Reservation, fou
 func (s *Store) reserve(ctx context.Context, rows []store.Reservation) ([]store.Found, error) {
 	args := reservationArgs(rows, func(r *store.Reservation) *store.Reservation { return r })
 	found := make([]store.Found, len(rows))
-	err := query(ctx, s.pool, s.sql.reserve, args, func(rows pgx.Rows) error {
-		var ord int
-		var inserted bool
-		record, err := scanRecord(rows, &ord, &inserted)
-		if err != nil {
-			return err
-		}
-		if ord < 1 || ord > len(found) {
+	at := make(map[string]int, len(rows))
+	for i := range rows {
+		at[rows[i].Key] = i
+	}
+	place := func(key string, f store.Found) error {
+		i, asked := at[key]
+		if !asked {
 			return errAnswer
 		}
-		found[ord-1] = store.Found{Inserted: inserted, Exists: !inserted, Record: record}
+		found[i] = f
+		return nil
+	}
+	err := query(ctx, s.pool, s.sql.reserve, args, func(rows pgx.Rows) error {
+		var inserted []string
+		if err := rows.Scan(append([]any{&inserted}, make([]any, recordWidth)...)...); err != nil {
+			return err
+		}
+		if inserted == nil {
+			record, err := scanRecord(rows, nil)
+			if err != nil {
+				return err
+			}
+			return place(record.Key, store.Found{Exists: true, Record: record})
+		}
+		for _, key := range inserted {
+			if err := place(key, store.Found{Inserted: true}); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	return found, err

@@ -13,6 +13,9 @@ import (
 
 var errAnswer = errors.New("dedupe: pgstore: unexpected answer to a statement")
 
+// recordWidth is how many columns scanRecord reads.
+const recordWidth = 31
+
 // scanRecord reads the columns lead, and then recordColumns.
 func scanRecord(rows pgx.Rows, lead ...any) (store.Record, error) {
 	var r store.Record
@@ -29,7 +32,7 @@ func scanRecord(rows pgx.Rows, lead ...any) (store.Record, error) {
 		&r.Lineage, &r.Invocation, &r.Namespace, &r.WorkflowID, &r.RunID, &r.ActivityID,
 		&r.ActivityType, &scheduledAt, &r.Attempt, &r.Owner, &r.TraceParent,
 	)...)
-	if err != nil || token == "" {
+	if err != nil {
 		return store.Record{}, err
 	}
 	if r.Token, err = store.ParseToken(token); err != nil {
@@ -57,20 +60,22 @@ func ask[R comparable](
 	return answers, err
 }
 
-// scanAnswers reads the answers of a statement, each with the number of the
-// argument that it is for.
+// scanAnswers reads the answers of a statement, each with the numbers of the
+// arguments that it is for.
 func scanAnswers[R any](answers []R, names map[string]R) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
-		var ord int
+		var ords []int
 		var name string
-		if err := rows.Scan(&ord, &name); err != nil {
+		if err := rows.Scan(&ords, &name); err != nil {
 			return err
 		}
 		answer, known := names[name]
-		if !known || ord < 1 || ord > len(answers) {
-			return errAnswer
+		for _, ord := range ords {
+			if !known || ord < 1 || ord > len(answers) {
+				return errAnswer
+			}
+			answers[ord-1] = answer
 		}
-		answers[ord-1] = answer
 		return nil
 	}
 }

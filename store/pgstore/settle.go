@@ -32,7 +32,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 	return carryOut(ctx, s, "settle", settlements,
 		func(t store.Settlement) (string, error) { return t.Key, t.Validate() },
 		func(ctx context.Context, rows []store.Settlement) ([]store.Settled, []error) {
-			settled, errs := batch(ctx, s, rows, s.settle)
+			settled, errs := batch(ctx, s, rows, s.settling, direct(s.settle))
 			for i := range rows {
 				if settled[i] == settledLocked {
 					settled[i], errs[i] = s.settleLocked(ctx, rows[i])
@@ -44,7 +44,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 
 // settle carries out the settlements of records that nobody has locked.
 func (s *Store) settle(ctx context.Context, rows []store.Settlement) ([]store.Settled, error) {
-	return ask(ctx, s.keeper, s.sql.settle, settlementArgs(rows), len(rows), settleds)
+	return ask(ctx, s.pool, s.sql.settle, settlementArgs(rows), len(rows), settleds)
 }
 
 // settleLocked waits for whoever has locked the record.
@@ -73,7 +73,7 @@ func (s *Store) settleAlone(ctx context.Context, row store.Settlement) (store.Se
 	}
 	rows := []store.Settlement{row}
 	args := append(settlementArgs(rows), fmt.Sprintf("%dms", wait.Milliseconds()))
-	settled, err := ask(ctx, s.keeper, s.sql.settleAlone, args, 1, settleds)
+	settled, err := ask(ctx, s.pool, s.sql.settleAlone, args, 1, settleds)
 	if err == nil && settled[0] == settledLocked {
 		err = errStillLocked
 	}

@@ -17,6 +17,10 @@ import (
 // on that version; the UPDATE that follows then needs to find the row by its key
 // only. Conditions that stood in the UPDATE instead would be tested on the old
 // version first, and miss.
+//
+// Records are looked up one by one, in a LATERAL subquery whose OFFSET keeps it
+// apart, and what a statement has read of its input it carries along: no join
+// between two lists of rows depends on the planner's idea of their lengths.
 
 // givenUp is the end of a lease that its owner has given up, where one that ran
 // out has the time at which it did: the owner may renew the latter only. Being
@@ -42,20 +46,34 @@ const recordColumns = `
     r.activity_type, r.scheduled_at, r.attempt, r.owner, r.trace_parent`
 
 // noRecord stands for recordColumns where there is nothing to read.
-const noRecord = `
-    '', 0, '', '', '', '', false, false, false, false, 0, 0, 0, NULL, 0, '', NULL,
-    'epoch', 'epoch', 'epoch', '', '', '', '', '', '', '', NULL, 0, '', ''`
+var noRecord = strings.TrimSuffix(strings.Repeat(" NULL,", recordWidth), ",")
 
 // replanned is true. It keeps the server from caching a plan: for arrays that it
 // does not know yet it must expect a thousand million rows here, and one for
 // those that it sees, so that planning anew always looks cheaper to it. A cached
 // plan would be one for the table's size of the moment it was made, and a table
 // that was vacuumed while it was empty is then read from end to end by every
-// call until autovacuum comes by, a minute later.
+// call until autovacuum comes by, a minute later. Planning costs more than all
+// the rest of a statement for one row, so that sessions which can be told never
+// to plan such a scan (see setPlansSQL) go without it.
 const replanned = `(SELECT count(*) > 0
         FROM generate_series(1, least(1, cardinality($1::text[]))) a,
              generate_series(1, least(1, cardinality($1::text[]))) b,
              generate_series(1, least(1, cardinality($1::text[]))) c)`
+
+// setPlansSQL makes the plans of a session of ours independent of the table's
+// size, and then keeps them. $1 is the process that answered at login: behind a
+// pooler it is another one, whose next client would inherit the settings. JIT
+// compilation would cost more than any of the statements.
+const setPlansSQL = `
+SELECT set_config('plan_cache_mode', 'force_generic_plan', false),
+    set_config('enable_seqscan', 'off', false),
+    set_config('enable_mergejoin', 'off', false),
+    set_config('jit', 'off', false)
+WHERE pg_backend_pid() = $1::bigint`
+
+// plansSetSQL tells whether setPlansSQL took effect.
+const plansSetSQL = `SELECT current_setting('plan_cache_mode') = 'force_generic_plan' AND current_setting('enable_seqscan') = 'off'`
 
 // reservationInput is the relation of reservations, from the arrays of
 // reservationArgs.
@@ -71,12 +89,12 @@ const reservationNames = `key, request_hash, token, lease_us, retention_us,
 // anti-join keeps it from waiting for a transaction that has updated a record
 // which is there, as ON CONFLICT alone would; DO NOTHING serves the race with
 // another insertion. A row that comes into being after the snapshot is then in
-// neither half of the answer. The LATERAL subquery with its OFFSET makes it look each
-// key up by itself, so that no join depends on the table's statistics.
-const reserveSQL = `
+// neither half of the answer, which has a row for each record that was found and
+// one for all the keys that were inserted.
+var reserveSQL = `
 WITH input AS MATERIALIZED (
     SELECT * FROM ` + reservationInput + `) WITH ORDINALITY AS i (` + reservationNames + `, ord)
-    WHERE ` + replanned + `
+    WHERE {replanned}
 ), found AS MATERIALIZED (
     SELECT i.ord, r.*
     FROM input i CROSS JOIN LATERAL (SELECT * FROM {records} t WHERE t.key = i.key OFFSET 0) r
@@ -102,9 +120,9 @@ WITH input AS MATERIALIZED (
     ON CONFLICT (key) DO NOTHING
     RETURNING r.key
 )
-SELECT r.ord, false,` + recordColumns + ` FROM found r
+SELECT NULL::text[],` + recordColumns + ` FROM found r
 UNION ALL
-SELECT i.ord, true,` + noRecord + ` FROM inserted n JOIN input i ON i.key = n.key`
+SELECT array_agg(n.key),` + noRecord + ` FROM inserted n HAVING count(*) > 0`
 
 // acquireSQL gives records to new owners. What does not fit the record as it is
 // seen is not even locked.
@@ -112,17 +130,18 @@ const acquireSQL = `
 WITH input AS MATERIALIZED (
     SELECT * FROM ` + reservationInput + `, $19::text[], $20::text[], $21::boolean[])
         WITH ORDINALITY AS i (` + reservationNames + `, seen_token, seen_status, seen_held, ord)
-    WHERE ` + replanned + `
+    WHERE {replanned}
+    ORDER BY key COLLATE "C"
 ), locked AS MATERIALIZED (
-    SELECT i.ord
-    FROM {records} r JOIN input i ON i.key = r.key
-    WHERE r.key = ANY ($1::text[])
-      AND r.owner_token = i.seen_token::uuid AND r.status = i.seen_status
-      AND (r.held_since IS NOT NULL) = i.seen_held
-      AND r.status <> 'completed'
-      AND (r.status <> 'in_progress' OR ` + leaseEnd + ` <= clock_timestamp())
-    ORDER BY r.key COLLATE "C"
-    FOR UPDATE OF r SKIP LOCKED
+    SELECT i.*
+    FROM input i CROSS JOIN LATERAL (
+        SELECT FROM {records} r
+        WHERE r.key = i.key
+          AND r.owner_token = i.seen_token::uuid AND r.status = i.seen_status
+          AND (r.held_since IS NOT NULL) = i.seen_held
+          AND r.status <> 'completed'
+          AND (r.status <> 'in_progress' OR ` + leaseEnd + ` <= clock_timestamp())
+        FOR UPDATE SKIP LOCKED OFFSET 0) r
 )
 UPDATE {records} r SET
     updated_at = clock_timestamp(),
@@ -143,7 +162,7 @@ UPDATE {records} r SET
     workflow_id = i.workflow_id, run_id = i.run_id, activity_id = i.activity_id,
     activity_type = i.activity_type, owner = i.owner, trace_parent = i.trace_parent,
     tombstone = NULL, response_body = NULL, failure = NULL
-FROM locked l JOIN input i ON i.ord = l.ord
+FROM locked i
 WHERE r.key = i.key
 RETURNING i.ord, r.generation`
 
@@ -156,29 +175,32 @@ const renewSQL = `
 WITH input AS MATERIALIZED (
     SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
         WITH ORDINALITY AS i (key, token, lease_us, ord)
-    WHERE ` + replanned + `
+    WHERE {replanned}
+    ORDER BY key COLLATE "C"
 ), locked AS MATERIALIZED (
-    SELECT i.ord
-    FROM {records} r JOIN input i ON i.key = r.key
-    WHERE r.key = ANY ($1::text[])
-      AND r.owner_token = i.token::uuid AND ` + renewable + `
-    ORDER BY r.key COLLATE "C"
-    FOR UPDATE OF r SKIP LOCKED
+    SELECT i.*
+    FROM input i CROSS JOIN LATERAL (
+        SELECT FROM {records} r
+        WHERE r.key = i.key AND r.owner_token = i.token::uuid AND ` + renewable + `
+        FOR UPDATE SKIP LOCKED OFFSET 0) r
 ), renewed AS (
     UPDATE {records} r SET
         updated_at = clock_timestamp(),
         lease_expires_at = clock_timestamp() + i.lease_us * interval '1 microsecond',
         lease_ms = (i.lease_us + 999) / 1000
-    FROM locked l JOIN input i ON i.ord = l.ord
+    FROM locked i
     WHERE r.key = i.key
     RETURNING i.ord
 )
-SELECT i.ord, CASE
-    WHEN n.ord IS NOT NULL THEN 'renewed'
-    WHEN (SELECT r.owner_token = i.token::uuid AND ` + renewable + `
-          FROM {records} r WHERE r.key = i.key) THEN 'locked'
-    ELSE 'lost' END
-FROM input i LEFT JOIN renewed n ON n.ord = i.ord`
+SELECT array_agg(a.ord), a.answer FROM (
+    SELECT n.ord, 'renewed' AS answer FROM renewed n
+    UNION ALL
+    SELECT i.ord, CASE
+        WHEN (SELECT r.owner_token = i.token::uuid AND ` + renewable + `
+              FROM {records} r WHERE r.key = i.key) THEN 'locked'
+        ELSE 'lost' END
+    FROM input i WHERE i.ord NOT IN (SELECT n.ord FROM renewed n)
+) a GROUP BY a.answer`
 
 // settleSQL and settleAloneSQL differ in what they do about a record that
 // somebody has locked: the first, which carries many, says so; the second waits,
@@ -186,15 +208,13 @@ FROM input i LEFT JOIN renewed n ON n.ord = i.ord`
 // waiting when the caller is long gone.
 const (
 	settleSQL = settleHead + `
-    WHERE r.key = ANY ($1::text[])
-    ORDER BY r.key COLLATE "C"
-    FOR UPDATE SKIP LOCKED` + settleTail
+        WHERE r.key = i.key
+        FOR UPDATE SKIP LOCKED` + settleTail
 
 	settleAloneSQL = settleHead + `
-    WHERE r.key = ANY ($1::text[])
-      AND (SELECT set_config('lock_timeout', $13::text, true)) IS NOT NULL
-    ORDER BY r.key COLLATE "C"
-    FOR UPDATE` + settleTail
+        WHERE r.key = i.key
+          AND (SELECT set_config('lock_timeout', $13::text, true)) IS NOT NULL
+        FOR UPDATE` + settleTail
 )
 
 const settleHead = `
@@ -203,55 +223,58 @@ WITH input AS MATERIALIZED (
             $7::bytea[], $8::boolean[], $9::boolean[], $10::boolean[], $11::boolean[], $12::bigint[])
         WITH ORDINALITY AS i (key, token, outcome, result, result_size, tombstone,
             failure, non_retryable, effect_possible, new_generation, own_lease, lease_us, ord)
-    WHERE ` + replanned + `
+    WHERE {replanned}
+    ORDER BY key COLLATE "C"
 ), locked AS MATERIALIZED (
-    SELECT r.key, r.owner_token, r.status, r.effect_possible, r.pending, r.non_retryable,
-        r.held_since, r.lease_expires_at, r.lease_ms, r.failure, r.response_body, r.tombstone, ` + leaseEnd + ` AS lease_end
-    FROM {records} r`
+    SELECT i.*, r.*
+    FROM input i CROSS JOIN LATERAL (
+        SELECT r.owner_token, r.status, r.effect_possible AS had_effect, r.pending, r.non_retryable AS was_final,
+            r.held_since, r.lease_expires_at, r.lease_ms, r.failure AS had_failure, r.response_body,
+            r.tombstone AS had_tombstone, ` + leaseEnd + ` AS lease_end
+        FROM {records} r`
 
 // In settleTail, the rows that decided calls applied stand already as the
 // settlement says: they are repetitions, and are not written again. A settlement
 // that says something else than the first one of its token is stale.
-const settleTail = `
+const settleTail = ` OFFSET 0) r
 ), decided AS MATERIALIZED (
-    SELECT i.ord, l.now, CASE
-        WHEN l.owner_token <> i.token::uuid THEN 'stale'
-        WHEN l.status = 'completed' THEN
-            CASE WHEN i.outcome = 'complete' AND l.response_body IS NOT DISTINCT FROM i.result
-                  AND coalesce(l.tombstone, '') = i.tombstone THEN 'applied' ELSE 'stale' END
+    SELECT i.*, CASE
+        WHEN i.owner_token <> i.token::uuid THEN 'stale'
+        WHEN i.status = 'completed' THEN
+            CASE WHEN i.outcome = 'complete' AND i.response_body IS NOT DISTINCT FROM i.result
+                  AND coalesce(i.had_tombstone, '') = i.tombstone THEN 'applied' ELSE 'stale' END
         WHEN i.outcome = 'hold' THEN CASE
-            WHEN NOT l.effect_possible THEN 'stale'
-            WHEN l.held_since IS NOT NULL AND (l.lease_over OR l.status = 'failed' OR NOT i.own_lease) THEN 'applied'
-            WHEN l.lease_over OR l.status = 'failed' OR i.own_lease THEN 'change'
+            WHEN NOT i.had_effect THEN 'stale'
+            WHEN i.held_since IS NOT NULL AND (i.lease_over OR i.status = 'failed' OR NOT i.own_lease) THEN 'applied'
+            WHEN i.lease_over OR i.status = 'failed' OR i.own_lease THEN 'change'
             ELSE 'stale' END
-        WHEN l.status = 'failed' THEN
-            CASE WHEN i.outcome = 'fail' AND l.non_retryable = i.non_retryable
-                  AND l.effect_possible = i.effect_possible AND l.failure IS NOT DISTINCT FROM i.failure THEN 'applied' ELSE 'stale' END
-        WHEN i.outcome = 'release' AND l.lease_expires_at = ` + givenUp + ` AND NOT l.pending
-         AND l.effect_possible = i.effect_possible
-         AND (i.effect_possible OR l.held_since IS NULL) THEN 'applied'
-        WHEN i.outcome = 'pend' AND l.pending AND NOT l.lease_over
-         AND l.lease_ms = (i.lease_us + 999) / 1000 THEN 'applied'
+        WHEN i.status = 'failed' THEN
+            CASE WHEN i.outcome = 'fail' AND i.was_final = i.non_retryable
+                  AND i.had_effect = i.effect_possible AND i.had_failure IS NOT DISTINCT FROM i.failure THEN 'applied' ELSE 'stale' END
+        WHEN i.outcome = 'release' AND i.lease_expires_at = ` + givenUp + ` AND NOT i.pending
+         AND i.had_effect = i.effect_possible
+         AND (i.effect_possible OR i.held_since IS NULL) THEN 'applied'
+        WHEN i.outcome = 'pend' AND i.pending AND NOT i.lease_over
+         AND i.lease_ms = (i.lease_us + 999) / 1000 THEN 'applied'
         ELSE 'change' END AS answer
     FROM (SELECT l.*, c.now, l.lease_end <= c.now AS lease_over
-          FROM locked l CROSS JOIN LATERAL (SELECT clock_timestamp() AS now, l.key OFFSET 0) c) l
-    JOIN input i ON i.key = l.key
+          FROM locked l CROSS JOIN LATERAL (SELECT clock_timestamp() AS now, l.key OFFSET 0) c) i
 ), changed AS (
     UPDATE {records} r SET
-        updated_at = d.now,
+        updated_at = i.now,
         lease_expires_at = CASE i.outcome
-            WHEN 'pend' THEN d.now + i.lease_us * interval '1 microsecond'
+            WHEN 'pend' THEN i.now + i.lease_us * interval '1 microsecond'
             WHEN 'release' THEN ` + givenUp + `
             WHEN 'hold' THEN CASE
-                WHEN i.own_lease AND r.status = 'in_progress' AND r.lease_expires_at > d.now THEN ` + givenUp + `
+                WHEN i.own_lease AND r.status = 'in_progress' AND r.lease_expires_at > i.now THEN ` + givenUp + `
                 ELSE r.lease_expires_at END
-            ELSE least(r.lease_expires_at, d.now) END,
+            ELSE least(r.lease_expires_at, i.now) END,
         lease_ms = CASE i.outcome
             WHEN 'pend' THEN (i.lease_us + 999) / 1000
             ELSE r.lease_ms END,
         status = CASE i.outcome WHEN 'complete' THEN 'completed' WHEN 'fail' THEN 'failed' ELSE r.status END,
         held_since = CASE
-            WHEN i.outcome = 'hold' THEN coalesce(r.held_since, d.now)
+            WHEN i.outcome = 'hold' THEN coalesce(r.held_since, i.now)
             WHEN i.outcome = 'pend' OR i.effect_possible THEN r.held_since END,
         generation = r.generation + (i.new_generation AND r.effect_possible)::integer,
         effect_possible = CASE
@@ -263,19 +286,21 @@ const settleTail = `
         response_body = CASE i.outcome WHEN 'complete' THEN i.result ELSE r.response_body END,
         result_size = CASE i.outcome WHEN 'complete' THEN i.result_size ELSE r.result_size END,
         tombstone = CASE i.outcome WHEN 'complete' THEN nullif(i.tombstone, '') ELSE r.tombstone END
-    FROM decided d JOIN input i ON i.ord = d.ord
-    WHERE d.answer = 'change' AND r.key = i.key
+    FROM decided i
+    WHERE i.answer = 'change' AND r.key = i.key
     RETURNING i.ord
 )
-SELECT i.ord, CASE
-    WHEN c.ord IS NOT NULL THEN 'applied'
-    WHEN d.answer <> 'change' THEN d.answer
-    WHEN (SELECT true FROM {records} r WHERE r.key = i.key) THEN 'locked'
-    ELSE 'missing' END
-FROM input i LEFT JOIN decided d ON d.ord = i.ord LEFT JOIN changed c ON c.ord = i.ord`
+SELECT array_agg(a.ord), a.answer FROM (
+    SELECT c.ord, 'applied' AS answer FROM changed c
+    UNION ALL
+    SELECT d.ord, d.answer FROM decided d WHERE d.answer <> 'change'
+    UNION ALL
+    SELECT i.ord, CASE WHEN (SELECT true FROM {records} r WHERE r.key = i.key) THEN 'locked' ELSE 'missing' END
+    FROM input i WHERE i.ord NOT IN (SELECT d.ord FROM decided d)
+) a GROUP BY a.answer`
 
 const getSQL = `SELECT` + recordColumns + ` FROM {records} r
-WHERE r.key = ANY ($1::text[]) AND ` + replanned
+WHERE r.key = ANY ($1::text[]) AND {replanned}`
 
 // evictSQL removes what may go, the oldest first. The rows are found by their
 // place, not by a join: with stale statistics a join took minutes. The clock
@@ -315,15 +340,21 @@ type statements struct {
 	reserve, acquire, renew, settle, settleAlone, get, evict, checkSession, checkSchema string
 }
 
-func newStatements(schema string) statements {
+// newStatements puts in the names of the tables. Where plans are kept by the
+// sessions' own settings, the statements need not prevent it.
+func newStatements(o Options, keepPlans bool) statements {
+	plan := replanned
+	if keepPlans {
+		plan = "true"
+	}
 	name := func(table string) string {
-		if schema == "" {
+		if o.Schema == "" {
 			return pgx.Identifier{table}.Sanitize()
 		}
-		return pgx.Identifier{schema, table}.Sanitize()
+		return pgx.Identifier{o.Schema, table}.Sanitize()
 	}
-	records := name("idempotency_records")
-	put := strings.NewReplacer("{records}", records, "{version}", name("idempotency_schema")).Replace
+	records := name(o.Table)
+	put := strings.NewReplacer("{records}", records, "{version}", name("idempotency_schema"), "{replanned}", plan).Replace
 	return statements{
 		records:      records,
 		reserve:      put(reserveSQL),

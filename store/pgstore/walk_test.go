@@ -126,8 +126,11 @@ func TestTransactionPooler(t *testing.T) {
 	t.Run("in session mode works with prepared statements", func(t *testing.T) {
 		t.Parallel()
 		url := localpgtest.RequirePgBouncer(t, requireMigrated(t), "pool_mode = session")
-		s := requireStore(t, requirePool(t, url), patient)
+		pool := requirePool(t, url)
+		s := requireStore(t, pool, patient)
 		require.NoError(t, walk(t.Context(), s, "a", []byte("paid")))
+		s.Close()
+		require.Equal(t, "auto", value[string](t, pool, `SHOW plan_cache_mode`), "a session is handed on as it was")
 	})
 }
 

@@ -15,6 +15,31 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
 )
 
+// churnSingly takes keys through their lives one by one, in random order, many
+// callers at a time: what they ask for is gathered.
+func churnSingly(ctx context.Context, s store.Store, callers, keys, rounds int) error {
+	errs := make([]error, callers)
+	var done sync.WaitGroup
+	for i := range callers {
+		done.Go(func() {
+			random := rand.New(rand.NewPCG(2, uint64(i)))
+			for range rounds {
+				r := reservation(fmt.Sprintf("key-%03d", random.IntN(keys)))
+				c, err := store.Claim(ctx, s, r)
+				if err == nil && c.Action == store.ActAcquire {
+					_, err = s.Settle(ctx, []store.Settlement{settlement(r, store.Settlement{Outcome: store.Release})})
+				}
+				if err != nil {
+					errs[i] = err
+					return
+				}
+			}
+		})
+	}
+	done.Wait()
+	return errors.Join(errs...)
+}
+
 // churn takes all keys through their lives in batches of random order.
 func churn(ctx context.Context, s store.Store, random *rand.Rand, keys, rounds int) error {
 	for range rounds {
@@ -80,6 +105,14 @@ func TestWritersThatShareKeysInRandomOrderNeverDeadlock(t *testing.T) {
 	for i := range writers {
 		done.Go(func() {
 			errs[i] = churn(t.Context(), b.store, rand.New(rand.NewPCG(1, uint64(i))), keys, rounds)
+		})
+	}
+	for range 2 { // two processes, each of which gathers
+		other := requireStore(t, b.pool, pgstore.Options{CallTimeout: time.Minute})
+		done.Go(func() {
+			if err := churnSingly(t.Context(), other, 64, keys, rounds); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	done.Wait()

@@ -1,0 +1,262 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+)
+
+// row is what the statements of these tests carry.
+type row struct {
+	key   string
+	bytes int
+}
+
+// desk carries out batches as its script says, and keeps what it was given.
+type desk struct {
+	mu      sync.Mutex
+	batches [][]string
+	do      func(ctx context.Context, batch int, keys []string) error
+}
+
+func (d *desk) carry(ctx context.Context, rows []row) ([]string, error) {
+	keys := make([]string, len(rows))
+	for i, r := range rows {
+		keys[i] = r.key
+	}
+	d.mu.Lock()
+	n := len(d.batches)
+	d.batches = append(d.batches, keys)
+	d.mu.Unlock()
+	if d.do != nil {
+		if err := d.do(ctx, n, keys); err != nil {
+			return nil, err
+		}
+	}
+	answers := make([]string, len(keys))
+	for i, key := range keys {
+		answers[i] = "answer to " + key
+	}
+	return answers, nil
+}
+
+func (d *desk) sharing(o Options) sharing[row, string] {
+	return gathered(o.withDefaults(), d.carry,
+		func(r *row) string { return r.key }, func(r *row) int { return r.bytes })
+}
+
+// calls shares each of the keys in a call of its own, in this order, and returns
+// a function that waits for their errors. It runs in a bubble.
+func calls(share sharing[row, string], rows ...row) func() []error {
+	errs := make([]error, len(rows))
+	var group sync.WaitGroup
+	for i, r := range rows {
+		group.Go(func() {
+			answers, failed := share(context.Background(), []row{r})
+			if errs[i] = failed[0]; errs[i] == nil && answers[0] != "answer to "+r.key {
+				errs[i] = errors.New(r.key + " was given the " + answers[0])
+			}
+		})
+		synctest.Wait()
+	}
+	return func() []error { group.Wait(); return errs }
+}
+
+func keys(names ...string) []row {
+	rows := make([]row, len(names))
+	for i, name := range names {
+		rows[i].key = name
+	}
+	return rows
+}
+
+func TestCallsGather(t *testing.T) {
+	t.Parallel()
+
+	for name, c := range map[string]struct {
+		options Options
+		rows    []row
+		want    [][]string
+	}{
+		"while one statement is under way, and go together": {
+			rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b", "c", "d"}},
+		},
+		"up to the size of a batch": {
+			options: Options{BatchSize: 2}, rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b", "c"}, {"d"}},
+		},
+		"not at all where each is to go alone": {
+			options: Options{BatchSize: 1}, rows: keys("a", "b", "c"), want: [][]string{{"a"}, {"b"}, {"c"}},
+		},
+		"up to the bytes of a batch, and one that is larger goes alone": {
+			rows: []row{{"a", 0}, {"b", batchBytes / 2}, {"c", batchBytes / 2}, {"d", 1}, {"e", batchBytes * 2}, {"f", 0}},
+			want: [][]string{{"a"}, {"b", "c"}, {"d"}, {"e"}, {"f"}},
+		},
+		"while two are under way, if so many may be": {
+			options: Options{BatchesInFlight: 2}, rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b"}, {"c", "d"}},
+		},
+		"but never two of one key, which keep their order": {
+			rows: keys("a", "b", "b", "c", "b"), want: [][]string{{"a"}, {"b", "c"}, {"b"}, {"b"}},
+		},
+		"but wait for a call of their key that is under way": {
+			options: Options{BatchesInFlight: 2}, rows: keys("a", "a", "b"), want: [][]string{{"a"}, {"b"}, {"a"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				gate := make(chan struct{})
+				d := &desk{do: func(context.Context, int, []string) error { <-gate; return nil }}
+				wait := calls(d.sharing(c.options), c.rows...)
+				close(gate)
+				require.NoError(t, errors.Join(wait()...))
+				require.Equal(t, c.want, d.batches)
+			})
+		})
+	}
+
+	t.Run("only with what others have queued: a lone call waits for nothing", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			d := &desk{}
+			share := d.sharing(Options{})
+			for i := range 3 {
+				_, errs := share(t.Context(), keys(strconv.Itoa(i)))
+				require.NoError(t, errs[0])
+			}
+			require.Zero(t, time.Since(begun))
+			require.Len(t, d.batches, 3)
+		})
+	})
+
+	t.Run("and a call of many rows gets the answer of each", func(t *testing.T) {
+		t.Parallel()
+		d := &desk{}
+		answers, errs := d.sharing(Options{BatchSize: 2})(t.Context(), keys("a", "b", "c"))
+		require.NoError(t, errors.Join(errs...))
+		require.Equal(t, []string{"answer to a", "answer to b", "answer to c"}, answers)
+	})
+}
+
+func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
+	t.Parallel()
+	s := &Store{options: Options{CallTimeout: time.Minute}.withDefaults()}
+
+	t.Run("who leaves is answered at once, what was queued is dropped, and the others are carried out", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			gate := make(chan struct{})
+			d := &desk{do: func(ctx context.Context, _ int, _ []string) error {
+				select {
+				case <-gate:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}}
+			share := d.sharing(Options{})
+			waitFirst := calls(share, keys("first")...)
+			ctx, leave := context.WithCancel(t.Context())
+			left := make(chan error, 2)
+			for _, key := range []string{"leaver", "leaver too"} {
+				go func() {
+					_, errs := share(ctx, keys(key))
+					left <- errs[0]
+				}()
+			}
+			synctest.Wait()
+			wait := calls(share, keys("stays")...)
+			gate <- struct{}{} // the batch of three takes off
+			synctest.Wait()
+			last := make(chan error, 1)
+			go func() {
+				_, errs := share(ctx, keys("queued"))
+				last <- errs[0]
+			}()
+			synctest.Wait()
+			leave()
+			require.ErrorIs(t, <-left, context.Canceled)
+			require.ErrorIs(t, <-left, context.Canceled)
+			require.ErrorIs(t, <-last, context.Canceled)
+			close(gate)
+			require.NoError(t, errors.Join(append(wait(), waitFirst()...)...))
+			require.Len(t, d.batches, 2, "the queued call of who has left is not carried out")
+			require.ElementsMatch(t, []string{"leaver", "leaver too", "stays"}, d.batches[1])
+		})
+	})
+
+	t.Run("one bad row fails alone", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			gate := make(chan struct{})
+			d := &desk{do: func(_ context.Context, n int, keys []string) error {
+				<-gate
+				if slices.Contains(keys, "bad") {
+					return &pgconn.PgError{Code: "22003"}
+				}
+				return nil
+			}}
+			share := d.sharing(Options{})
+			whole := func(ctx context.Context, rows []row) ([]string, []error) {
+				return batch(ctx, s, rows, share, direct(d.carry))
+			}
+			wait := calls(whole, keys("a", "b", "bad", "c")...)
+			close(gate)
+			errs := wait()
+			require.NoError(t, errors.Join(errs[0], errs[1], errs[3]))
+			require.Equal(t, "22003", sqlState(errs[2]))
+		})
+	})
+
+	t.Run("a lost connection fails no row, and those that shared it gather again", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			gate := make(chan struct{})
+			d := &desk{do: func(_ context.Context, n int, keys []string) error {
+				<-gate
+				if n == 1 {
+					return &pgconn.PgError{Code: "57P01"}
+				}
+				return nil
+			}}
+			share := d.sharing(Options{})
+			whole := func(ctx context.Context, rows []row) ([]string, []error) {
+				return batch(ctx, s, rows, share, direct(d.carry))
+			}
+			wait := calls(whole, keys("a", "b", "c")...)
+			close(gate)
+			require.NoError(t, errors.Join(wait()...))
+			require.Equal(t, []string{"b", "c"}, d.batches[1])
+		})
+	})
+
+	t.Run("a statement that hangs keeps the others waiting for a moment only, but not those of its keys", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			begun, gate := time.Now(), make(chan struct{})
+			d := &desk{do: func(_ context.Context, _ int, keys []string) error {
+				if keys[0] == "hangs" {
+					<-gate
+				}
+				return nil
+			}}
+			share := d.sharing(Options{})
+			waitHanging := calls(share, keys("hangs", "hangs")...)
+			wait := calls(share, keys("a", "b")...)
+			require.NoError(t, errors.Join(wait()...))
+			require.Equal(t, stalledAfter, time.Since(begun))
+			require.Equal(t, [][]string{{"hangs"}, {"a", "b"}}, d.batches)
+			close(gate)
+			require.NoError(t, errors.Join(waitHanging()...))
+			require.Len(t, d.batches, 3)
+		})
+	})
+}
