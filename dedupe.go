@@ -8,6 +8,7 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 	"github.com/seed5aa7bdf6/temporal-dedupe/worker"
+	"github.com/seed5aa7bdf6/temporal-dedupe/worker/config"
 	"github.com/seed5aa7bdf6/temporal-dedupe/workflows"
 )
 
@@ -36,6 +37,21 @@ type Policies = map[string]Policy
 
 // AnyActivity stands in Policies for the types that have no policy of their own.
 const AnyActivity = activity.AnyActivity
+
+// Config is the policies of a file. Its Apply method joins them with Options.
+type Config = config.Config
+
+// LoadConfig reads policies from a file such as dedupe.yaml and validates it as
+// a whole: its error is a *[ConfigError] with every problem and where it stands,
+// or says why the file cannot be read. docs/configuration.md describes the form.
+func LoadConfig(path string) (*Config, error) { return config.Load(path) }
+
+// ParseConfig is [LoadConfig] for a text that was read by other means; name
+// stands for it in problems.
+func ParseConfig(name string, text []byte) (*Config, error) { return config.Parse(name, text) }
+
+// ConfigError is what is wrong with a file of policies, found with errors.As.
+type ConfigError = config.Error
 
 // Scopes, for Policy.Scope.
 const (

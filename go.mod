@@ -3,6 +3,7 @@ module github.com/seed5aa7bdf6/temporal-dedupe
 go 1.26.0
 
 require (
+	github.com/goccy/go-yaml v1.19.2
 	github.com/gogo/protobuf v1.3.2
 	github.com/golang-migrate/migrate/v4 v4.20.1
 	github.com/google/uuid v1.6.0

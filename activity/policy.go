@@ -100,6 +100,12 @@ type Policy struct {
 	// OnStoreError is the answer to a store that cannot be reached. Defaults to
 	// FailClosed.
 	OnStoreError OnStoreError
+	// Source says where the policy stands if not in code, such as
+	// dedupe.yaml:12; config.Config.Apply sets it. A policy that has one may name
+	// an activity type that is not registered, which is then logged, because
+	// several workers can share a file; and Verify is asked for only where the
+	// type is registered. Defaults to code.
+	Source string
 }
 
 // The defaults of a policy.
@@ -132,6 +138,7 @@ func (p Policy) withDefaults() Policy {
 
 // validate tells what is wrong with the policy, naming the field.
 func (p Policy) validate() error {
+	retention := p.withDefaults().Retention
 	for _, d := range []struct {
 		name  string
 		value time.Duration
@@ -139,8 +146,11 @@ func (p Policy) validate() error {
 		{"Retention", p.Retention}, {"VerifyTimeout", p.VerifyTimeout},
 		{"WaitLimit", p.WaitLimit}, {"MaxOverrun", p.MaxOverrun},
 	} {
-		if d.value < 0 {
+		switch {
+		case d.value < 0:
 			return fmt.Errorf("%s is negative: %v", d.name, d.value)
+		case d.value > retention:
+			return fmt.Errorf("%s of %v is longer than Retention of %v: the record could be gone before", d.name, d.value, retention)
 		}
 	}
 	if p.Retention != 0 && p.Retention < time.Minute {
@@ -161,7 +171,7 @@ func (p Policy) validate() error {
 			return fmt.Errorf("Verify is set, but Takeover is not %q", store.Verify)
 		}
 	case store.Verify:
-		if p.Verify == nil {
+		if p.Verify == nil && p.Source == "" {
 			return fmt.Errorf("Takeover is %q, but Verify is not set", store.Verify)
 		}
 	default:

@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
@@ -24,6 +26,12 @@ type Interceptor struct {
 // NewInterceptor returns the interceptor. Its error names the option that is
 // wrong.
 func NewInterceptor(options activity.Options) (*Interceptor, error) {
+	// It does not learn which types are registered, so all of them count.
+	for _, name := range slices.Sorted(maps.Keys(options.Policies)) {
+		if err := checkVerifier(name, options.Policies[name]); err != nil && options.Policies[name].Source != "" {
+			return nil, err
+		}
+	}
 	activities, err := activity.New(options)
 	if err != nil {
 		return nil, err

@@ -43,6 +43,7 @@ type Plugin struct {
 	client   bool // NewClient was called
 	activity *activity.Interceptor
 	workers  map[string]*registered // by worker instance
+	warned   map[string]bool        // activity types
 }
 
 var (
@@ -55,7 +56,7 @@ func NewPlugin(options activity.Options) (*Plugin, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	return &Plugin{options: options, workers: map[string]*registered{}}, nil
+	return &Plugin{options: options, workers: map[string]*registered{}, warned: map[string]bool{}}, nil
 }
 
 // Name implements the plugin interfaces.
@@ -140,24 +141,42 @@ func (p *Plugin) StartWorker(ctx context.Context, o worker.PluginStartWorkerOpti
 	all := slices.Collect(maps.Values(p.workers))
 	p.mu.Unlock()
 	if ok && !r.started {
-		if err := checkPolicies(p.options.Policies, all); err != nil {
+		f := fleetOf(all)
+		strangers, err := checkPolicies(p.options.Policies, f)
+		if err != nil {
 			return err
 		}
-		if err := p.check(ctx, r); err != nil {
+		if err := p.check(ctx, r, f); err != nil {
 			return err
 		}
+		p.warnOfStrangers(strangers)
+		logCoverage(p.options.Policies, r, p.logger())
 		r.started = true
 	}
 	return next(ctx, o)
 }
 
-func (p *Plugin) check(ctx context.Context, r *registered) error {
+// warnOfStrangers warns, once each, of policies from a file for types that no
+// worker has.
+func (p *Plugin) warnOfStrangers(names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, name := range names {
+		if !p.warned[name] {
+			p.warned[name] = true
+			p.logger().Warn("dedupe: the configuration names an activity type that is not registered",
+				"ActivityType", name, "Source", p.options.Policies[name].Source)
+		}
+	}
+}
+
+func (p *Plugin) check(ctx context.Context, r *registered, f fleet) error {
 	if r.stray {
 		p.logger().Warn("dedupe: the plugin is registered on the worker only and cannot see the client's data converter; " +
 			"register it in client.Options.Plugins, or pass Options.DataConverter")
 	}
 	if r.runsActivities() {
-		if err := checkStopTimeout(p.options.Policies, r.stopTimeout, p.logger()); err != nil {
+		if err := checkStopTimeout(p.options.Policies, f, r.stopTimeout, p.logger()); err != nil {
 			return err
 		}
 	}

@@ -1,21 +1,14 @@
 package worker
 
 import (
-	"fmt"
-	"log/slog"
-	"maps"
 	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	sdkactivity "go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
-
-	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
-	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
 // registered is what is known of one worker: the activity types that are
@@ -81,48 +74,4 @@ func activityNames(a any, options sdkactivity.RegisterOptions) []string {
 	default:
 		return nil
 	}
-}
-
-// checkPolicies refuses a policy for a type that none of the plugin's workers
-// has registered: a typo must not leave a payment unprotected. Workers without
-// activities, or with a dynamic one, tell nothing.
-func checkPolicies(policies map[string]activity.Policy, workers []*registered) error {
-	types := map[string]bool{}
-	for _, r := range workers {
-		r.mu.Lock()
-		maps.Copy(types, r.types)
-		dynamic := r.dynamic
-		r.mu.Unlock()
-		if dynamic {
-			return nil
-		}
-	}
-	if len(types) == 0 {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(policies)) {
-		if name != activity.AnyActivity && !types[name] {
-			return fmt.Errorf("dedupe: Options.Policies[%q] names an activity type that is not registered; registered are %s. "+
-				"Make all workers of the client, and register their activities, before the first one starts",
-				name, strings.Join(slices.Sorted(maps.Keys(types)), ", "))
-		}
-	}
-	return nil
-}
-
-// checkStopTimeout warns, or refuses, when every deployment would leave
-// outcomes that nobody knows: with a stop timeout of zero the process ends while
-// bodies still run.
-func checkStopTimeout(policies map[string]activity.Policy, timeout time.Duration, log *slog.Logger) error {
-	if timeout > 0 {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(policies)) {
-		if p := policies[name]; !p.Off && (p.Takeover == store.Refuse || p.Takeover == store.Verify) {
-			return fmt.Errorf("dedupe: Options.Policies[%q].Takeover is %q, but worker.Options.WorkerStopTimeout is 0: "+
-				"every deployment would leave calls whose outcome nobody knows; set it longer than the activity takes", name, p.Takeover)
-		}
-	}
-	log.Warn("dedupe: worker.Options.WorkerStopTimeout is 0, so a deployment interrupts running activities; they run again")
-	return nil
 }

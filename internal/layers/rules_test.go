@@ -83,11 +83,15 @@ var rules = []rule{
 		why: "it wires both halves, whatever the store",
 	},
 	{
-		layer: ".", may: []string{"internal/...", "store", "activity", "workflows", "worker"}, never: append(slices.Clone(drivers), tooling...),
+		layer: "worker/config", may: []string{"store", "activity"}, never: append(slices.Clone(drivers), tooling...),
+		why: "a file of policies knows policies, and not who applies them",
+	},
+	{
+		layer: ".", may: []string{"internal/...", "store", "activity", "workflows", "worker/..."}, never: append(slices.Clone(drivers), tooling...),
 		why: "the front door is thin, and whoever uses it chooses the store",
 	},
 	{
-		layer: "cmd/...", may: []string{".", "cmd/...", "internal/...", "migrations", "store/...", "activity", "workflows", "worker"},
+		layer: "cmd/...", may: []string{".", "cmd/...", "internal/...", "migrations", "store/...", "activity", "workflows", "worker/..."},
 		why: "the command line is on top; it imports no example",
 	},
 	{
