@@ -65,6 +65,7 @@ func newRoot(env Env) *cobra.Command {
 	root.SetErr(env.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("dedupe: %w", err) })
 	root.AddCommand(
+		newConfig(env),
 		newMigrate(env),
 		newVersion(env),
 	)
