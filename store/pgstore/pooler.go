@@ -23,20 +23,30 @@ const (
 	probeTimeout = 10 * time.Second
 )
 
-// checkPooler refuses exec modes that name something in one statement and use it
-// in the next, where a pooler was seen to hand out another session in between.
+// checkPooler is CheckPooler for the store's own pool, within the time of a call.
 // It is called by New only, while nobody else uses the two connections.
 func (s *Store) checkPooler(ctx context.Context) error {
 	if s.own == nil {
 		return nil
 	}
-	mode := s.own.Config().ConnConfig.DefaultQueryExecMode
+	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
+	defer cancel()
+	return CheckPooler(ctx, s.own)
+}
+
+// CheckPooler refuses query exec modes that name something in one statement and
+// use it in the next, where a pooler was seen to hand out another session in
+// between: its error wraps [store.ErrUnavailable] and says what to set. [New]
+// calls it. It takes two connections of the pool for at most 10 seconds; what
+// cannot be found out with them is not refused.
+func CheckPooler(ctx context.Context, pool *pgxpool.Pool) error {
+	mode := pool.Config().ConnConfig.DefaultQueryExecMode
 	if mode != pgx.QueryExecModeCacheStatement && mode != pgx.QueryExecModeDescribeExec {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(probeTimeout, s.options.CallTimeout))
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	if !mixesSessions(ctx, s.own, mode == pgx.QueryExecModeCacheStatement) {
+	if !mixesSessions(ctx, pool, mode == pgx.QueryExecModeCacheStatement) {
 		return nil
 	}
 	return fmt.Errorf("%w: the pool's query exec mode (%s) does not work behind the transaction pooler it is connected to: %s",

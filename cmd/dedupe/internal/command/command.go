@@ -66,6 +66,7 @@ func newRoot(env Env) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("dedupe: %w", err) })
 	root.AddCommand(
 		newConfig(env),
+		newDoctor(env),
 		newMigrate(env),
 		newVersion(env),
 	)

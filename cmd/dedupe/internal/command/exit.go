@@ -12,13 +12,16 @@ const (
 	ExitUsage = 2
 	// ExitPending: `migrate status` found migrations to apply.
 	ExitPending = 3
+	// ExitUnhealthy: a check of `doctor` failed.
+	ExitUnhealthy = 4
 )
 
 const exitHelp = `Exit codes:
   0  done
   1  failed; standard error says why
   2  wrong arguments; nothing was done
-  3  migrate status: there are migrations to apply`
+  3  migrate status: there are migrations to apply
+  4  doctor: a check failed`
 
 // usageError is a mistake in the arguments.
 type usageError struct{ err error }

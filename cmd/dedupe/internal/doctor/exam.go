@@ -1,0 +1,103 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// exam is the state of one examination: what later checks know from earlier
+// ones.
+type exam struct {
+	options Options
+	config  *pgxpool.Config // as the workers have it
+	pool    *pgxpool.Pool   // for the doctor's own statements
+
+	reached    bool       // the database has answered
+	tables     *tables    // nil until they are found
+	tally      *tally     // of the records, once counted
+	tallyFault error      // why they could not be
+	probed     *namespace // once Temporal has answered
+}
+
+// tables are the names of the tables, quoted.
+type tables struct {
+	schema                        string // unquoted
+	records, maintenance, version string
+}
+
+func newExam(ctx context.Context, options Options) (*exam, error) {
+	config, err := pgxpool.ParseConfig(options.DatabaseURL)
+	if err != nil {
+		// The parser's text can quote parts of a password.
+		return nil, errors.New("dedupe: doctor: the database URL cannot be understood (it is not shown, since it may hold a password); " +
+			"it should look like postgres://user:password@host:5432/database, with / ? # @ % in the password percent-encoded")
+	}
+	own := config.Copy()
+	own.MaxConns, own.MinConns, own.MinIdleConns = 1, 0, 0
+	// One round trip and no named statement: works through any pooler.
+	own.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	if own.ConnConfig.RuntimeParams["application_name"] == "" {
+		own.ConnConfig.RuntimeParams["application_name"] = "dedupe-doctor"
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, own)
+	if err != nil {
+		return nil, fmt.Errorf("dedupe: doctor: open a pool: %w", err)
+	}
+	return &exam{options: options, config: config, pool: pool}, nil
+}
+
+func (e *exam) close() { e.pool.Close() }
+
+// lacks says why a check cannot be made, or nothing.
+func (e *exam) lacks(n need) string {
+	switch {
+	case n == needsTemporal && e.options.Temporal.Address == "":
+		return "no --temporal-address was given"
+	case (n == needsDatabase || n == needsTables) && !e.reached:
+		return "the database cannot be reached: see database"
+	case n == needsTables && e.tables == nil:
+		return "the tables were not found: see schema"
+	}
+	return ""
+}
+
+// within runs f in a read-only transaction that ends in the server, too, when
+// the check's time is over, and that waits for no lock to speak of.
+func (e *exam) within(ctx context.Context, f func(tx pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, e.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, fmt.Sprintf(limitsSQL, e.options.Timeout.Milliseconds(), lockTimeout.Milliseconds()))
+		if err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+// lockTimeout is below deadlock_timeout, so that the doctor never makes the
+// server look for deadlocks.
+const lockTimeout = 500 * time.Millisecond
+
+// row reads the one row of a statement.
+func (e *exam) row(ctx context.Context, statement string, args []any, into ...any) error {
+	return e.within(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, e.named(statement), args...).Scan(into...)
+	})
+}
+
+// lines reads a statement of one text column.
+func (e *exam) lines(ctx context.Context, statement string, args ...any) (lines []string, err error) {
+	err = e.within(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, e.named(statement), args...)
+		if err != nil {
+			return err
+		}
+		lines, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	return lines, err
+}
