@@ -133,7 +133,7 @@ var checks = []Check{
 	{
 		Name: "unknown-outcomes", Severity: Warns, needs: needsTables, run: checkUnknownOutcomes,
 		Looks:  "no record is held for an operator, or left under Refuse or Verify with an effect possible for longer than --stuck-after",
-		Remedy: "look at the provider for each of them, then resolve the record; it is never evicted until then",
+		Remedy: "look at the provider for each of them, then resolve the record (`dedupe records --help`); it is never evicted until then",
 	},
 	{
 		Name: "size", Severity: Warns, needs: needsTables, run: checkSize,

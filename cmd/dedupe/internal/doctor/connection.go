@@ -17,11 +17,14 @@ import (
 func checkDatabase(ctx context.Context, e *exam) ([]string, error) {
 	var one int
 	if err := e.row(ctx, pingSQL, nil, &one); err != nil {
-		return []string{err.Error()}, nil
+		return refused(err), nil
 	}
 	e.reached = true
 	return nil, nil
 }
+
+// refused makes a finding of an error that is what the check looks for.
+func refused(err error) []string { return []string{err.Error()} }
 
 func checkPrimary(ctx context.Context, e *exam) ([]string, error) {
 	var standby bool

@@ -26,7 +26,6 @@ type exam struct {
 
 // tables are the names of the tables, quoted.
 type tables struct {
-	schema                        string // unquoted
 	records, maintenance, version string
 }
 

@@ -132,6 +132,26 @@ func examine(t testing.TB, o doctor.Options) doctor.Report {
 	return report
 }
 
+// eventually examines until a check ends as it should: statistics, settings and
+// standbys arrive late.
+func eventually(t testing.TB, o doctor.Options, check string, status doctor.Status) {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(time.Minute)
+	for {
+		r := result(t, examine(t, o), check)
+		if r.Status == status {
+			return
+		}
+		select {
+		case <-deadline:
+			require.Failf(t, "still not so", "%s is %s: %v", check, r.Status, r.Findings)
+		case <-tick.C:
+		}
+	}
+}
+
 // result returns what came of one check.
 func result(t testing.TB, report doctor.Report, check string) doctor.Result {
 	t.Helper()

@@ -29,7 +29,7 @@ func checkSchema(ctx context.Context, e *exam) ([]string, error) {
 	}
 	name := func(table string) string { return pgx.Identifier{schema, table}.Sanitize() }
 	e.tables = &tables{
-		schema: schema, records: name("idempotency_records"),
+		records:     name("idempotency_records"),
 		maintenance: name("idempotency_maintenance"), version: name("idempotency_schema"),
 	}
 	var version int

@@ -33,7 +33,7 @@ func checkTemporal(ctx context.Context, e *exam) ([]string, error) {
 	}
 	conn, err := grpc.NewClient(t.Address, grpc.WithTransportCredentials(transport))
 	if err != nil {
-		return []string{fmt.Sprintf("the address %s cannot be used: %v", t.Address, err)}, nil
+		return refused(fmt.Errorf("the address %s cannot be used: %w", t.Address, err)), nil
 	}
 	defer func() { _ = conn.Close() }()
 	if t.APIKey != "" {
