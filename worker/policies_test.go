@@ -41,7 +41,8 @@ func about(log *bytes.Buffer, activityType string) []string {
 	return lines
 }
 
-var slow = &sdkworker.Options{WorkerStopTimeout: time.Minute}
+// slow are options of a worker that waits for its activities when it stops.
+func slow() *sdkworker.Options { return &sdkworker.Options{WorkerStopTimeout: time.Minute} }
 
 func TestPoliciesOfAFile(t *testing.T) {
 	t.Parallel()
@@ -50,7 +51,7 @@ func TestPoliciesOfAFile(t *testing.T) {
 		t.Parallel()
 		o, log := configured(t, "activities:\n  Charge: {}\n  Refund: {}\n", nil)
 		r := newRig(t, o)
-		first, second := r.worker(slow, "Charge"), r.worker(slow, "Charge")
+		first, second := r.worker(slow(), "Charge"), r.worker(slow(), "Charge")
 		require.NoError(t, first())
 		require.NoError(t, second())
 		lines := about(log, "Refund")
@@ -63,7 +64,7 @@ func TestPoliciesOfAFile(t *testing.T) {
 	t.Run("stay an error for such a type if code names it too", func(t *testing.T) {
 		t.Parallel()
 		o, _ := configured(t, "activities:\n  Chrage: {}\n", map[string]activity.Policy{"Chrage": {}})
-		require.ErrorContains(t, newRig(t, o).worker(slow, "Charge")(), `Options.Policies["Chrage"] names an activity type that is not registered`)
+		require.ErrorContains(t, newRig(t, o).worker(slow(), "Charge")(), `Options.Policies["Chrage"] names an activity type that is not registered`)
 	})
 
 	t.Run("are not judged by a worker with a dynamic activity", func(t *testing.T) {
@@ -72,7 +73,7 @@ func TestPoliciesOfAFile(t *testing.T) {
 		r := newRig(t, o)
 		registry := &sdkworker.PluginConfigureWorkerRegistryOptions{}
 		require.NoError(t, r.plugin.ConfigureWorker(t.Context(), sdkworker.PluginConfigureWorkerOptions{
-			WorkerInstanceKey: "x", WorkerOptions: slow, WorkerRegistryOptions: registry,
+			WorkerInstanceKey: "x", WorkerOptions: slow(), WorkerRegistryOptions: registry,
 		}))
 		registry.OnRegisterDynamicActivity(func(context.Context) error { return nil }, sdkactivity.DynamicRegisterOptions{})
 		require.NoError(t, r.plugin.StartWorker(t.Context(), sdkworker.PluginStartWorkerOptions{WorkerInstanceKey: "x"},
@@ -85,22 +86,22 @@ func TestPoliciesOfAFile(t *testing.T) {
 		const text = "activities:\n  Charge: {}\n  Refund:\n    takeover: verify\n"
 		const want = `dedupe: dedupe.yaml:3: the takeover of activity type "Refund" is verify, but Options.Policies["Refund"].Verify is not set`
 		o, _ := configured(t, text, nil)
-		require.ErrorContains(t, newRig(t, o).worker(slow, "Charge", "Refund")(), want)
-		require.NoError(t, newRig(t, o).worker(slow, "Charge")(), "another worker of the file has the verifier")
+		require.ErrorContains(t, newRig(t, o).worker(slow(), "Charge", "Refund")(), want)
+		require.NoError(t, newRig(t, o).worker(slow(), "Charge")(), "another worker of the file has the verifier")
 		_, err := worker.NewInterceptor(o)
 		require.ErrorContains(t, err, want, "it cannot know what is registered")
 
 		o, _ = configured(t, text, map[string]activity.Policy{"Refund": {Verify: func(context.Context, activity.VerifyRequest) (activity.Verification, error) {
 			return activity.CannotTell(), nil
 		}}})
-		require.NoError(t, newRig(t, o).worker(slow, "Charge", "Refund")())
+		require.NoError(t, newRig(t, o).worker(slow(), "Charge", "Refund")())
 	})
 
 	t.Run("that ask a verifier for all the rest need one on every worker with activities", func(t *testing.T) {
 		t.Parallel()
 		o, _ := configured(t, "activities:\n  \"*\":\n    takeover: verify\n", nil)
-		require.ErrorContains(t, newRig(t, o).worker(slow, "Charge")(), `Options.Policies["*"].Verify is not set`)
-		require.NoError(t, newRig(t, o).worker(slow)())
+		require.ErrorContains(t, newRig(t, o).worker(slow(), "Charge")(), `Options.Policies["*"].Verify is not set`)
+		require.NoError(t, newRig(t, o).worker(slow())())
 	})
 
 	t.Run("ask for a stop timeout where the type is registered", func(t *testing.T) {
@@ -133,7 +134,7 @@ func TestTypesWithoutAPolicy(t *testing.T) {
 			t.Parallel()
 			o, log := options(t, tc.policies), &bytes.Buffer{}
 			o.Logger = slog.New(slog.NewTextHandler(log, nil))
-			require.NoError(t, newRig(t, o).worker(slow, "Charge", "Load", "Read")())
+			require.NoError(t, newRig(t, o).worker(slow(), "Charge", "Load", "Read")())
 			require.Empty(t, about(log, "Charge"))
 			for _, name := range []string{"Load", "Read"} {
 				lines := about(log, name)
@@ -147,7 +148,7 @@ func TestTypesWithoutAPolicy(t *testing.T) {
 		t.Parallel()
 		o, log := options(t, map[string]activity.Policy{"*": {Takeover: store.Reexecute}, "Load": {Off: true}}), &bytes.Buffer{}
 		o.Logger = slog.New(slog.NewTextHandler(log, nil))
-		require.NoError(t, newRig(t, o).worker(slow, "Load")())
+		require.NoError(t, newRig(t, o).worker(slow(), "Load")())
 		require.NotContains(t, log.String(), "ActivityType")
 	})
 }

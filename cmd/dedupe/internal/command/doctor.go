@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -51,6 +52,7 @@ func (f *doctorFlags) register(c *cobra.Command) {
 	f.output.register(c)
 	flags, o := c.Flags(), &f.options
 	flags.BoolVar(&f.strict, "strict", false, "exit with 4 on warnings too")
+	flags.StringSliceVar(&o.Skip, "skip", nil, "`checks` not to make, with commas between: those whose findings\nare known and accepted")
 	flags.StringVar(&f.config, "config", "", "`file` of policies, for the retention of each activity type;\ndefaults to what the records tell of it")
 	flags.StringVar(&o.Temporal.Address, "temporal-address", "", "`host:port` of Temporal's frontend; defaults to not looking at it")
 	flags.StringVar(&o.Temporal.Namespace, "temporal-namespace", "default", "`namespace` of the workers")
@@ -75,6 +77,11 @@ func (f *doctorFlags) run(c *cobra.Command, env Env) (err error) {
 	for name, n := range map[string]int64{"max-bytes": f.options.MaxBytes, "sample-bytes": f.options.SampleBytes} {
 		if n < 1 {
 			return usagef("dedupe: --%s must be 1 or more, not %d", name, n)
+		}
+	}
+	for _, name := range f.options.Skip {
+		if !slices.ContainsFunc(doctor.Checks(), func(c doctor.Check) bool { return c.Name == name }) {
+			return usagef("dedupe: --skip: there is no check %q; docs/doctor.md lists them, and so does --output json", name)
 		}
 	}
 	if f.config != "" {

@@ -76,6 +76,7 @@ func TestDoctorRefuses(t *testing.T) {
 		"an age below zero":   {[]string{"doctor", "--max-sweep-age", "-1h"}, "--max-sweep-age must be"},
 		"a size of nothing":   {[]string{"doctor", "--max-bytes", "0"}, "--max-bytes must be 1 or more, not 0"},
 		"a sample of nothing": {[]string{"doctor", "--sample-bytes", "-1"}, "--sample-bytes must be 1 or more, not -1"},
+		"a check that is not": {[]string{"doctor", "--skip", "fsink"}, `--skip: there is no check "fsink"`},
 		"an unknown output":   {[]string{"doctor", "-o", "xml"}, "--output must be table or json"},
 		"an argument":         {[]string{"doctor", "now"}, "takes no arguments"},
 		"a flag that is not":  {[]string{"doctor", "--quick"}, "unknown flag: --quick"},

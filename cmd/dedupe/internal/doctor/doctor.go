@@ -55,6 +55,10 @@ type Options struct {
 	// of a larger one it looks at a random sample. Defaults to 200 MiB, which a
 	// sick database survives.
 	SampleBytes int64
+	// Skip names checks that are not made, for conditions that were looked at and
+	// are accepted. Checks that need what a skipped one finds are skipped too.
+	// Defaults to none.
+	Skip []string
 	// Timeout bounds each check. Defaults to 10 s.
 	Timeout time.Duration
 }
@@ -84,6 +88,11 @@ func (o Options) validate() error {
 		return fmt.Errorf("dedupe: doctor: Options.MaxBytes is negative: %d", o.MaxBytes)
 	case o.SampleBytes < 0:
 		return fmt.Errorf("dedupe: doctor: Options.SampleBytes is negative: %d", o.SampleBytes)
+	}
+	for _, name := range o.Skip {
+		if !slices.ContainsFunc(checks, func(c Check) bool { return c.Name == name }) {
+			return fmt.Errorf("dedupe: doctor: Options.Skip: there is no check %q", name)
+		}
 	}
 	for _, d := range []struct {
 		name  string
@@ -142,7 +151,7 @@ func Run(ctx context.Context, options Options) (Report, error) {
 // make makes one check.
 func (e *exam) make(ctx context.Context, c Check) Result {
 	r := Result{Check: c.Name, Status: OK, Findings: []string{}}
-	if why := e.lacks(c.needs); why != "" {
+	if why := e.excuse(c); why != "" {
 		r.Status, r.Findings = Skipped, []string{why}
 		return r
 	}

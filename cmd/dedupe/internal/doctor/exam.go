@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -52,9 +53,11 @@ func newExam(ctx context.Context, options Options) (*exam, error) {
 
 func (e *exam) close() { e.pool.Close() }
 
-// lacks says why a check cannot be made, or nothing.
-func (e *exam) lacks(n need) string {
-	switch {
+// excuse says why a check is not made, or nothing.
+func (e *exam) excuse(c Check) string {
+	switch n := c.needs; {
+	case slices.Contains(e.options.Skip, c.Name):
+		return "as told"
 	case n == needsTemporal && e.options.Temporal.Address == "":
 		return "no --temporal-address was given"
 	case (n == needsDatabase || n == needsTables) && !e.reached:

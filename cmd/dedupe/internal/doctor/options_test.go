@@ -15,17 +15,18 @@ func TestOptions(t *testing.T) {
 	t.Parallel()
 	const link = "postgres://x@127.0.0.1:1/x"
 	for want, o := range map[string]doctor.Options{
-		"Options.DatabaseURL is empty":          {},
-		"Options.Schema: 64 bytes":              {DatabaseURL: link, Schema: strings.Repeat("x", 64)},
-		"Options.Schema: must":                  {DatabaseURL: link, Schema: "a\x00"},
-		"Options.MaxBytes is negative":          {DatabaseURL: link, MaxBytes: -1},
-		"Options.SampleBytes is negative":       {DatabaseURL: link, SampleBytes: -1},
-		"Options.MaxClockDifference is -1ns":    {DatabaseURL: link, MaxClockDifference: -1},
-		"Options.MaxSweepAge is 1ns":            {DatabaseURL: link, MaxSweepAge: 1},
-		"Options.StuckAfter is -1s":             {DatabaseURL: link, StuckAfter: -time.Second},
-		"Options.Timeout is 1µs":                {DatabaseURL: link, Timeout: time.Microsecond},
-		"the database URL cannot be understood": {DatabaseURL: "postgres://me:s3:cret@x:y/z"},
-		"stopped before the check database":     {DatabaseURL: link},
+		"Options.DatabaseURL is empty":            {},
+		"Options.Schema: 64 bytes":                {DatabaseURL: link, Schema: strings.Repeat("x", 64)},
+		"Options.Schema: must":                    {DatabaseURL: link, Schema: "a\x00"},
+		"Options.MaxBytes is negative":            {DatabaseURL: link, MaxBytes: -1},
+		`Options.Skip: there is no check "fsink"`: {DatabaseURL: link, Skip: []string{"fsync", "fsink"}},
+		"Options.SampleBytes is negative":         {DatabaseURL: link, SampleBytes: -1},
+		"Options.MaxClockDifference is -1ns":      {DatabaseURL: link, MaxClockDifference: -1},
+		"Options.MaxSweepAge is 1ns":              {DatabaseURL: link, MaxSweepAge: 1},
+		"Options.StuckAfter is -1s":               {DatabaseURL: link, StuckAfter: -time.Second},
+		"Options.Timeout is 1µs":                  {DatabaseURL: link, Timeout: time.Microsecond},
+		"the database URL cannot be understood":   {DatabaseURL: "postgres://me:s3:cret@x:y/z"},
+		"stopped before the check database":       {DatabaseURL: link},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 0)
 		defer cancel()

@@ -143,6 +143,22 @@ func TestAServerThatDoesNotWrite(t *testing.T) {
 	require.Equal(t, []string{"fsync is off", "full_page_writes is off"}, result(t, report, "fsync").Findings)
 }
 
+func TestChecksThatAreSkipped(t *testing.T) {
+	t.Parallel()
+	link := requireSound(t)
+	execute(t, link, `ALTER TABLE idempotency_records RENAME TO gone`)
+	o := doctor.Options{DatabaseURL: with(t, link, "synchronous_commit", "off"), Skip: []string{"synchronous-commit"}}
+	report := examine(t, o)
+	requireFindings(t, report, map[string]string{"schema": "there is no table"})
+	require.Equal(t, doctor.Skipped, result(t, report, "synchronous-commit").Status)
+	require.Equal(t, doctor.OK, result(t, report, "fsync").Status)
+
+	o.Skip = append(o.Skip, "schema")
+	report = examine(t, o)
+	requireFindings(t, report, nil)
+	require.Equal(t, doctor.Skipped, result(t, report, "leases").Status, "nobody has looked for the tables")
+}
+
 // clockSchema is a schema with a clock of its own, which runs, and is shifted.
 const clockSchema = `
 CREATE SCHEMA clock;
