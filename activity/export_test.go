@@ -22,6 +22,12 @@ func Identify(prefix string, info sdkactivity.Info, facts *wire.Facts, p Policy)
 	return identify(prefix, info, facts, p).key
 }
 
+// Fingerprint returns the acceptable fingerprints of a call's arguments.
+func Fingerprint(p Policy, key string, args []any) ([]string, error) {
+	form, err := canonicalForm(p, args)
+	return fingerprints(nil, key, form), err
+}
+
 // Foreground returns how long an execution may hold back its answer.
 func Foreground(info sdkactivity.Info, settle, call time.Duration, now time.Time) time.Duration {
 	e := execution{info: info, i: &Interceptor{options: Options{SettleTimeout: settle, StoreCallTimeout: call}}}
