@@ -14,7 +14,7 @@ TESTFLAGS ?= -timeout 20m -parallel 8
 RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
 
 # Modules within this one, without the linters', which holds no package.
-NESTED := $(filter-out tools,$(patsubst %/go.mod,%,$(wildcard tools/*/go.mod examples/*/go.mod)))
+NESTED := $(filter-out tools,$(patsubst %/go.mod,%,$(wildcard bench/go.mod tools/*/go.mod examples/*/go.mod)))
 
 # One Temporal server for all test processes, built before their timeouts begin.
 WITH_SERVER := $(if $(wildcard internal/devserver/run),$(GO) run ./internal/devserver/run)
@@ -76,6 +76,28 @@ services: ## Install the servers that tests need, or say how
 .PHONY: example
 example: ## Run the example, against servers of its own
 	$(GO) run ./examples/payment
+
+# Flags for the benchmarks: make bench BENCHFLAGS="-only cycles -cpuprofile cpu.prof"
+BENCHFLAGS ?=
+
+.PHONY: bench
+bench: services ## Measure this library beside others, into docs/performance.md (20 minutes)
+	@scripts/timed.sh "benchmarks (leave the machine alone)" \
+		$(GO) -C bench run . -out results.json -docs ../docs $(BENCHFLAGS)
+
+.PHONY: bench-quick
+bench-quick: services ## The same in two minutes, printed only; missing a target is no failure
+	@mkdir -p bin
+	@scripts/timed.sh "benchmarks, the short form" \
+		$(GO) -C bench run . -quick -out ../bin/bench-quick.json $(BENCHFLAGS)
+
+.PHONY: bench-docs
+bench-docs: ## Write docs/performance.md from bench/results.json again
+	$(GO) -C bench run . -render -out results.json -docs ../docs
+
+.PHONY: bench-check
+bench-check: ## Test the benchmarks' own arithmetic
+	$(GO) -C bench test ./...
 
 .PHONY: soak
 soak: services ## Kill workers 510 times, and look for rare races (a quarter of an hour)
