@@ -5,6 +5,7 @@ package telemetry
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -45,6 +46,22 @@ type Telemetry struct {
 	leaseLost   metric.Int64Counter
 	staleWrites metric.Int64Counter
 	settleFails metric.Int64Counter
+
+	mu     sync.RWMutex
+	counts map[series]options
+}
+
+// series is what sets the figures of executions apart. There are few: activity
+// types, times what they can end as.
+type series struct {
+	activityType, source string
+	outcome              Outcome
+}
+
+// options are a series' attributes, as its instruments take them.
+type options struct {
+	outcome []metric.AddOption
+	latency []metric.RecordOption
 }
 
 // New makes the instruments. nil providers are the global ones.
@@ -55,7 +72,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider) (*Telemetry, error) {
 	if mp == nil {
 		mp = otel.GetMeterProvider()
 	}
-	t := &Telemetry{tracer: tp.Tracer(Name)}
+	t := &Telemetry{tracer: tp.Tracer(Name), counts: map[series]options{}}
 	return t, t.instruments(mp.Meter(Name))
 }
 
@@ -74,10 +91,26 @@ type Execution struct {
 
 // Record counts an execution.
 func (t *Telemetry) Record(ctx context.Context, e Execution) {
+	o := t.optionsOf(series{e.ActivityType, e.Source, e.Outcome})
+	t.outcome.Add(ctx, 1, o.outcome...)
+	t.latency.Record(ctx, e.Latency.Seconds(), o.latency...)
+}
+
+// optionsOf makes the attributes of a series once, and not for every execution.
+func (t *Telemetry) optionsOf(s series) options {
+	t.mu.RLock()
+	o, ok := t.counts[s]
+	t.mu.RUnlock()
+	if ok {
+		return o
+	}
 	attrs := metric.WithAttributeSet(attribute.NewSet(
-		AttrActivityType.String(e.ActivityType), AttrSource.String(e.Source), AttrOutcome.String(string(e.Outcome))))
-	t.outcome.Add(ctx, 1, attrs)
-	t.latency.Record(ctx, e.Latency.Seconds(), attrs)
+		AttrActivityType.String(s.activityType), AttrSource.String(s.source), AttrOutcome.String(string(s.outcome))))
+	o = options{outcome: []metric.AddOption{attrs}, latency: []metric.RecordOption{attrs}}
+	t.mu.Lock()
+	t.counts[s] = o
+	t.mu.Unlock()
+	return o
 }
 
 // LeaseLost counts a body that another execution has overtaken.
