@@ -19,7 +19,7 @@ var errUnprotected = errors.New("dedupe: store unavailable")
 // reached, and comes back later where Temporal lets it.
 func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
 	begun := time.Now()
-	spanCtx, span := e.i.telemetry.Start(ctx, telemetry.SpanReserve, e.spanAttributes()...)
+	spanCtx, span := e.startSpan(ctx, telemetry.SpanReserve)
 	claimer, err := store.NewClaimer(e.i.options.Store, e.reservation())
 	if err != nil {
 		return store.Claimed{}, err
@@ -39,7 +39,7 @@ func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
 			retry = retryLater{ErrTypeFingerprintUnknown, telemetry.FingerprintUnknown, e.i.options.MaxBounce, true, nil,
 				fingerprintUnknown(claimed.Found, e.hashes)}
 		case err == nil && !e.waits(claimed):
-			span.SetAttributes(telemetry.AttrAction.String(claimed.Action.String()))
+			setAction(span, claimed.Action)
 			if ctx.Err() != nil && owns(claimed.Action) {
 				// Cancelled meanwhile: the body never starts.
 				e.giveBack(ctx, claimed)

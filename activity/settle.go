@@ -17,12 +17,12 @@ import (
 // until then. known tells whether the store has answered.
 func (e *execution) settle(ctx context.Context, s store.Settlement) (settled store.Settled, known bool) {
 	begun := time.Now()
-	ctx, span := e.i.telemetry.Start(context.WithoutCancel(ctx), telemetry.SpanSettle, e.spanAttributes()...)
+	ctx, span := e.startSpan(context.WithoutCancel(ctx), telemetry.SpanSettle)
 	defer func() {
 		e.spent += time.Since(begun)
 		span.End()
 	}()
-	span.SetAttributes(telemetry.AttrAction.String(s.Outcome.String()))
+	setAction(span, s.Outcome)
 	end := begun.Add(e.i.options.SettleTimeout)
 	fg, cancel := context.WithDeadline(ctx, begun.Add(e.foreground(begun)))
 	defer cancel()

@@ -77,8 +77,8 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider) (*Telemetry, error) {
 }
 
 // Start begins a span.
-func (t *Telemetry) Start(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
-	return t.tracer.Start(ctx, name, trace.WithAttributes(attrs...))
+func (t *Telemetry) Start(ctx context.Context, name string) (context.Context, trace.Span) {
+	return t.tracer.Start(ctx, name)
 }
 
 // Execution is what is counted of one execution.
