@@ -7,7 +7,6 @@ import (
 
 	sdkactivity "go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
-	"go.temporal.io/sdk/log"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
@@ -20,7 +19,7 @@ type execution struct {
 	policy Policy
 	call   call
 	hashes []string
-	log    log.Logger
+	log    callLogger
 
 	// generation is the record's, for the provider key. unprotected executions
 	// have no record.
@@ -46,7 +45,7 @@ func newExecution(ctx context.Context, i *Interceptor, info sdkactivity.Info, p 
 	c.origin.TraceParent = telemetry.TraceParent(ctx)
 	return &execution{
 		i: i, info: info, policy: p, call: c, hashes: hashes,
-		log: log.With(sdkactivity.GetLogger(ctx), "DedupeKey", ShortKey(c.key)),
+		log: callLogger{sdkactivity.GetLogger(ctx), c.key},
 	}
 }
 
