@@ -36,34 +36,44 @@ func Encode(f Facts) *commonpb.Payload {
 // Decode reads facts from a payload that anybody may have written. The error
 // wraps ErrMalformed or ErrVersion.
 func Decode(p *commonpb.Payload) (Facts, error) {
-	switch encoding := string(p.GetMetadata()[metadataEncoding]); {
+	switch encoding := p.GetMetadata()[metadataEncoding]; {
 	case p == nil:
 		return Facts{}, fmt.Errorf("%w: no payload", ErrMalformed)
-	case encoding != encodingPlain:
+	case string(encoding) != encodingPlain:
 		// Some SDKs run headers through the payload codec.
-		return Facts{}, fmt.Errorf("%w: encoding is %s, not %s", ErrMalformed, quote(encoding), encodingPlain)
+		return Facts{}, fmt.Errorf("%w: encoding is %s, not %s", ErrMalformed, quote(string(encoding)), encodingPlain)
 	case len(p.GetData()) > MaxBytes:
 		return Facts{}, fmt.Errorf("%w: %d bytes, more than %d", ErrMalformed, len(p.GetData()), MaxBytes)
 	}
-	// The version decides what the other fields mean, so it is read first: a
-	// later version is reported as such even where its fields have other types.
-	var head struct {
-		Version int `json:"v"`
-	}
-	if err := json.Unmarshal(p.GetData(), &head); err != nil {
-		return Facts{}, malformed(err)
-	}
-	if head.Version > Version {
-		return Facts{}, fmt.Errorf("%w: version %d, this release knows %d", ErrVersion, head.Version, Version)
-	}
 	var f Facts
-	if err := json.Unmarshal(p.GetData(), &f); err != nil {
+	err := json.Unmarshal(p.GetData(), &f)
+	version := f.Version
+	if err != nil {
+		version = versionOf(p.GetData())
+	}
+	switch {
+	case version > Version:
+		// It decides what the other fields mean: a later version is reported as
+		// such also where its fields have other types and could not be read.
+		return Facts{}, fmt.Errorf("%w: version %d, this release knows %d", ErrVersion, version, Version)
+	case err != nil:
 		return Facts{}, malformed(err)
 	}
 	if err := f.validate(); err != nil {
 		return Facts{}, err
 	}
 	return f, nil
+}
+
+// versionOf reads nothing but the version, and 0 where there is none to read.
+func versionOf(data []byte) int {
+	var head struct {
+		Version int `json:"v"`
+	}
+	if json.Unmarshal(data, &head) != nil {
+		return 0
+	}
+	return head.Version
 }
 
 // malformed keeps the decoder's error out of the chain: its types belong to
