@@ -93,7 +93,7 @@ func fingerprints(secrets []Secret, key string, canonical []byte) []string {
 	for _, s := range secrets {
 		out = append(out, fingerprint(hmac.New(sha256.New, s.Key), s.ID, key, canonical))
 	}
-	return append(out, fingerprint(sha256.New(), "", key, canonical))
+	return append(out, plainFingerprint(key, canonical))
 }
 
 func fingerprint(h hash.Hash, secretID, key string, canonical []byte) string {
@@ -101,7 +101,20 @@ func fingerprint(h hash.Hash, secretID, key string, canonical []byte) string {
 	_, _ = h.Write([]byte(key))
 	_, _ = h.Write([]byte{0})
 	_, _ = h.Write(canonical)
-	return fingerprintVersion + ":" + secretID + ":" + hex.EncodeToString(h.Sum(nil))
+	return writeFingerprint(secretID, h.Sum(nil))
+}
+
+// plainFingerprint is the one without a secret, which every call has: its message
+// is put together on the stack while it is short.
+func plainFingerprint(key string, canonical []byte) string {
+	message := append(append(append(make([]byte, 0, 1024), key...), 0), canonical...)
+	sum := sha256.Sum256(message)
+	return writeFingerprint("", sum[:])
+}
+
+func writeFingerprint(secretID string, sum []byte) string {
+	text := append(append(append(append(make([]byte, 0, 128), fingerprintVersion...), ':'), secretID...), ':')
+	return string(hex.AppendEncode(text, sum))
 }
 
 // incomparable tells why a recorded fingerprint cannot be compared with those
