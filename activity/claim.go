@@ -108,13 +108,12 @@ func (i *Interceptor) releaseOrphan(claimer *store.Claimer) {
 		return
 	}
 	i.background.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), i.options.SettleTimeout)
-		defer cancel()
+		ctx, end := context.Background(), time.Now().Add(i.options.SettleTimeout)
 		// The lost statement may still be on its way: who finds nothing looks
 		// once more. What comes later still ends with its lease.
 		for range 2 {
-			settled, err := i.settleUntil(ctx, s)
-			if err != nil || settled == store.Applied || !pause(ctx, orphanPause) {
+			settled, err := i.settleUntil(ctx, end, s)
+			if err != nil || settled == store.Applied || time.Until(end) <= orphanPause || !pause(ctx, orphanPause) {
 				return
 			}
 		}

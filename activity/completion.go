@@ -84,7 +84,8 @@ func (c *completion) outcome(ctx context.Context, result any, err error) (store.
 func (c *completion) settle(ctx context.Context, s store.Settlement) (store.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.SettleTimeout)
 	defer cancel()
-	settled, err := settleUntil(ctx, c.o.Store, c.o.StoreCallTimeout, s)
+	end, _ := ctx.Deadline()
+	settled, err := settleUntil(ctx, end, c.o.Store, c.o.StoreCallTimeout, s)
 	if err != nil {
 		return store.Record{}, fmt.Errorf("dedupe: the outcome of call %q may not be recorded, and Temporal was not told; try again: %w", c.f.Key, err)
 	}

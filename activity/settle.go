@@ -24,9 +24,7 @@ func (e *execution) settle(ctx context.Context, s store.Settlement) (settled sto
 	}()
 	setAction(span, s.Outcome)
 	end := begun.Add(e.i.options.SettleTimeout)
-	fg, cancel := context.WithDeadline(ctx, begun.Add(e.foreground(begun)))
-	defer cancel()
-	settled, err := e.i.settleUntil(fg, s)
+	settled, err := e.i.settleUntil(ctx, begun.Add(e.foreground(begun)), s)
 	if err == nil {
 		e.settledAs(ctx, s, settled)
 		return settled, true
@@ -34,9 +32,7 @@ func (e *execution) settle(ctx context.Context, s store.Settlement) (settled sto
 	span.SetStatus(codes.Error, "settling goes on in the background")
 	e.log.Warn("dedupe: record not settled yet, going on in the background", "Error", err)
 	e.i.background.Go(func() {
-		bg, cancel := context.WithDeadline(ctx, end)
-		defer cancel()
-		settled, err := e.i.settleUntil(bg, s)
+		settled, err := e.i.settleUntil(ctx, end, s)
 		if err != nil {
 			e.drop()
 			e.log.Error("dedupe: record could not be settled; Temporal's history is now the only record of this call",
@@ -87,21 +83,22 @@ func (e *execution) foreground(now time.Time) time.Duration {
 	}
 }
 
-func (i *Interceptor) settleUntil(ctx context.Context, s store.Settlement) (store.Settled, error) {
-	return settleUntil(ctx, i.options.Store, i.options.StoreCallTimeout, s)
+func (i *Interceptor) settleUntil(ctx context.Context, end time.Time, s store.Settlement) (store.Settled, error) {
+	return settleUntil(ctx, end, i.options.Store, i.options.StoreCallTimeout, s)
 }
 
-// settleUntil settles until the store has answered or ctx is done. timeout
-// bounds each try.
-func settleUntil(ctx context.Context, st store.Store, timeout time.Duration, s store.Settlement) (store.Settled, error) {
+// settleUntil settles until the store has answered, or until end, or until ctx is
+// done. timeout bounds each try.
+func settleUntil(ctx context.Context, end time.Time, st store.Store, timeout time.Duration, s store.Settlement) (store.Settled, error) {
 	for delay := 50 * time.Millisecond; ; delay = min(2*delay, time.Second) {
-		call, cancel := context.WithTimeout(ctx, timeout)
+		call, cancel := context.WithTimeout(ctx, min(timeout, time.Until(end)))
 		answers, err := st.Settle(call, []store.Settlement{s})
 		cancel()
 		if err == nil {
 			return answers[0], nil
 		}
-		if errors.Is(err, store.ErrInvalidArgument) || errors.Is(err, store.ErrClosed) || !pause(ctx, jitter(delay)) {
+		wait := jitter(delay)
+		if errors.Is(err, store.ErrInvalidArgument) || errors.Is(err, store.ErrClosed) || time.Until(end) <= wait || !pause(ctx, wait) {
 			return 0, err
 		}
 	}
