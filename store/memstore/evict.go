@@ -11,11 +11,11 @@ import (
 
 // Evict implements [store.Store].
 func (s *Store) Evict(ctx context.Context, limit int) (int, error) {
-	now, unlock, err := s.lock(ctx)
+	now, err := s.lock(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer unlock()
+	defer s.mu.Unlock()
 	n := 0
 	for ; n < limit && s.doomed.due(now); n++ {
 		s.dropFirst()

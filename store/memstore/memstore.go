@@ -74,21 +74,21 @@ func (s *Store) Close() {
 
 // Check implements [store.Store].
 func (s *Store) Check(ctx context.Context) error {
-	_, unlock, err := s.lock(ctx)
+	_, err := s.lock(ctx)
 	if err != nil {
 		return err
 	}
-	unlock()
+	s.mu.Unlock()
 	return nil
 }
 
 // Get implements [store.Store].
 func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
-	now, unlock, err := s.lock(ctx)
+	now, err := s.lock(ctx)
 	if err != nil {
 		return store.Record{}, err
 	}
-	defer unlock()
+	defer s.mu.Unlock()
 	r, ok := s.rows[key]
 	if !ok {
 		return store.Record{}, fmt.Errorf("%w: key %q", store.ErrNotFound, key)
@@ -96,18 +96,19 @@ func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
 	return r.read(now), nil
 }
 
-// lock begins a call: it takes the lock and the time. One time per call, taken
+// lock begins a call: it takes the lock, which the caller gives back unless there
+// is an error, and the time. One time per call, taken
 // under the lock, makes all answers of a call agree with each other.
-func (s *Store) lock(ctx context.Context) (now time.Time, unlock func(), err error) {
+func (s *Store) lock(ctx context.Context) (now time.Time, err error) {
 	if err := ctx.Err(); err != nil {
-		return time.Time{}, nil, err
+		return time.Time{}, err
 	}
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return time.Time{}, nil, store.ErrClosed
+		return time.Time{}, store.ErrClosed
 	}
-	return s.now(), s.mu.Unlock, nil
+	return s.now(), nil
 }
 
 // check validates the arguments of a call before anything is changed.

@@ -11,11 +11,11 @@ func (s *Store) Renew(ctx context.Context, leases []store.Lease) ([]store.Renewa
 	if err := check(leases, func(l store.Lease) string { return l.Key }, store.Lease.Validate); err != nil {
 		return nil, err
 	}
-	now, unlock, err := s.lock(ctx)
+	now, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer s.mu.Unlock()
 
 	answers := make([]store.Renewal, len(leases))
 	for i, l := range leases {

@@ -13,11 +13,11 @@ func (s *Store) Reserve(ctx context.Context, reservations []store.Reservation) (
 	if err := check(reservations, func(r store.Reservation) string { return r.Key }, store.Reservation.Validate); err != nil {
 		return nil, err
 	}
-	now, unlock, err := s.lock(ctx)
+	now, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer s.mu.Unlock()
 
 	answers := make([]store.Found, len(reservations))
 	absent := 0
@@ -52,11 +52,11 @@ func (s *Store) Acquire(ctx context.Context, acquisitions []store.Acquisition) (
 	if err := check(acquisitions, func(a store.Acquisition) string { return a.Key }, store.Acquisition.Validate); err != nil {
 		return nil, err
 	}
-	now, unlock, err := s.lock(ctx)
+	now, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer s.mu.Unlock()
 
 	answers := make([]store.Acquired, len(acquisitions))
 	for i, a := range acquisitions {

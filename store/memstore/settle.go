@@ -13,11 +13,11 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 	if err := check(settlements, func(t store.Settlement) string { return t.Key }, store.Settlement.Validate); err != nil {
 		return nil, err
 	}
-	now, unlock, err := s.lock(ctx)
+	now, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer s.mu.Unlock()
 
 	answers := make([]store.Settled, len(settlements))
 	for i, t := range settlements {
