@@ -90,11 +90,10 @@ func owns(a store.Action) bool { return a == store.ActAcquire || a == store.ActV
 // tryClaim asks the store once, detached from the attempt's cancellation: who
 // leaves before the answer would not know whether a record is its own.
 func (i *Interceptor) tryClaim(ctx context.Context, claimer *store.Claimer) (store.Claimed, error) {
-	leave, err := i.gate.enter(ctx)
-	if err != nil {
+	if err := i.gate.enter(ctx); err != nil {
 		return store.Claimed{}, err
 	}
-	defer leave()
+	defer i.gate.leave()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.options.StoreCallTimeout)
 	defer cancel()
 	return claimer.Claim(ctx)

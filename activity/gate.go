@@ -22,23 +22,24 @@ func newGate(size int, timeout time.Duration) gate {
 	return gate{slots: make(chan struct{}, size), timeout: timeout}
 }
 
-// enter returns the function that leaves. Who is cancelled in the queue gets
+// enter takes a place, which leave gives back. Who is cancelled in the queue gets
 // ctx's error, who waits too long errBusy.
-func (g gate) enter(ctx context.Context) (func(), error) {
-	leave := func() { <-g.slots }
+func (g gate) enter(ctx context.Context) error {
 	select {
 	case g.slots <- struct{}{}:
-		return leave, nil
+		return nil
 	default:
 	}
 	timer := time.NewTimer(g.timeout)
 	defer timer.Stop()
 	select {
 	case g.slots <- struct{}{}:
-		return leave, nil
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	case <-timer.C:
-		return nil, fmt.Errorf("%w: none of the %d places came free in %v", errBusy, cap(g.slots), g.timeout)
+		return fmt.Errorf("%w: none of the %d places came free in %v", errBusy, cap(g.slots), g.timeout)
 	}
 }
+
+func (g gate) leave() { <-g.slots }
