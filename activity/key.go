@@ -22,7 +22,7 @@ const digestMark = "~"
 // colon of the first part. Where the key would be too long, its longest parts
 // become digests, one after the other.
 func joinKey(prefix, kind string, parts ...string) string {
-	escaped := make([]string, 0, 8) // on the stack: no kind has more parts
+	escaped := make([]string, 0, 8) // on the stack: more than any kind has
 	if prefix != "" {
 		kind = strings.ReplaceAll(escapePart(prefix), ":", "%3A") + ":" + kind
 	}

@@ -36,8 +36,8 @@ type waiter struct {
 	beat  *heartbeater
 }
 
-func newWaiter(ctx context.Context, e *execution) *waiter {
-	return &waiter{e: e, since: time.Now(), poll: pollFirst, beat: newHeartbeater(ctx, e.info)}
+func newWaiter(ctx context.Context, e *execution) waiter {
+	return waiter{e: e, since: time.Now(), poll: pollFirst, beat: newHeartbeater(ctx, e.info)}
 }
 
 func (w *waiter) stop() { w.beat.stop() }
