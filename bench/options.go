@@ -24,7 +24,6 @@ type options struct {
 	evictionBatch int
 	pairs         int
 	orders        int
-	conns         int
 	only          names
 	root          string
 	out           string
@@ -52,7 +51,6 @@ func parseFlags(args []string, usage io.Writer) (options, error) {
 	f.IntVar(&o.evictionBatch, "eviction-batch", 1000, "rows that one transaction evicts")
 	f.IntVar(&o.pairs, "pairs", 9, "pairs of runs with and without the plugin")
 	f.IntVar(&o.orders, "orders", 16, "workflows at once")
-	f.IntVar(&o.conns, "conns", 16, "connections in the pool that the store is given")
 	f.Var(&o.only, "only", "experiments to run: "+strings.Join(experimentNames(), ", ")+" (default all)")
 	f.StringVar(&o.root, "root", "..", "directory of the library's module")
 	f.StringVar(&o.out, "out", "results.json", "`file` for the results")
@@ -88,8 +86,8 @@ func (o options) validate() error {
 		return bad("pairs", "want at least 1")
 	case o.duration < 100*time.Millisecond:
 		return bad("duration", "want at least 100ms")
-	case o.conns < 1, o.orders < 1, o.evictionBatch < 1, o.evictionRows < 1, o.replayRows < 1:
-		return bad("conns, -orders, -eviction-batch, -eviction-rows, -replay-rows", "want at least 1")
+	case o.orders < 1, o.evictionBatch < 1, o.evictionRows < 1, o.replayRows < 1:
+		return bad("orders, -eviction-batch, -eviction-rows, -replay-rows", "want at least 1")
 	case len(o.sizes) < 2 || !slices.IsSorted(o.sizes):
 		return bad("sizes", "want two or more, in ascending order")
 	}

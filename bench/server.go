@@ -73,13 +73,13 @@ func (s *server) schema(ctx context.Context, name string) error {
 }
 
 // pool opens the connections that a contender is given.
-func (s *server) pool(ctx context.Context, conns int) (*pgxpool.Pool, error) {
+func (s *server) pool(ctx context.Context) (*pgxpool.Pool, error) {
 	u, err := url.Parse(s.cluster.URL())
 	if err != nil {
 		return nil, err
 	}
 	q := u.Query()
-	q.Set("pool_max_conns", fmt.Sprint(conns))
+	q.Set("pool_max_conns", fmt.Sprint(poolConns))
 	u.RawQuery = q.Encode()
 	return pgxpool.New(ctx, u.String())
 }

@@ -17,15 +17,22 @@ type variant struct {
 }
 
 var (
+	// grouped is the store as it comes.
 	grouped = variant{by: report.Grouped, schema: "grouped"}
-	single  = variant{by: report.Single, schema: "single"}
+	// single gives every call a statement of its own, and enough connections
+	// for them.
+	single = variant{by: report.Single, schema: "single", options: pgstore.Options{BatchSize: 1, BatchesInFlight: 16}}
 )
+
+// poolConns is the size of the pool that the store is given. It opens one of its
+// own for nearly everything.
+const poolConns = 4
 
 // open opens the variant's store on a schema. close ends it and its connections,
 // which then tell the server's statistics what they did.
 func (v variant) open(ctx context.Context, b *bench, schema string) (s *pgstore.Store, close func(), err error) {
 	var pool *pgxpool.Pool
-	if pool, err = b.server.pool(ctx, b.conns); err != nil {
+	if pool, err = b.server.pool(ctx); err != nil {
 		return nil, nil, err
 	}
 	options := v.options
