@@ -116,9 +116,14 @@ func originOf(info sdkactivity.Info) store.Origin {
 	if !info.IsLocalActivity {
 		// A local activity's run and activity ID are no identity: after a
 		// failed workflow task the same pair can stand for another call.
-		o.Invocation = o.RunID + "/" + o.ActivityID + "/" + nanos(info.ScheduledTime)
+		o.Invocation = invocation(o.RunID, o.ActivityID, info.ScheduledTime)
 	}
 	return o
+}
+
+func invocation(runID, activityID string, scheduled time.Time) string {
+	text := append(append(append(append(make([]byte, 0, 128), runID...), '/'), activityID...), '/')
+	return string(strconv.AppendInt(text, scheduled.UnixNano(), 10))
 }
 
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }

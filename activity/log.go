@@ -9,7 +9,10 @@ type callLogger struct {
 	key    string
 }
 
-func (l callLogger) named() log.Logger { return log.With(l.logger, "DedupeKey", ShortKey(l.key)) }
+// named skips the methods below: where loggers tell the line, it is their caller's.
+func (l callLogger) named() log.Logger {
+	return log.With(log.Skip(l.logger, 1), "DedupeKey", ShortKey(l.key))
+}
 
 func (l callLogger) Info(message string, keyvals ...any)  { l.named().Info(message, keyvals...) }
 func (l callLogger) Warn(message string, keyvals ...any)  { l.named().Warn(message, keyvals...) }
