@@ -26,7 +26,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: test
-test: services checks ## Check the format, vet, check the layers, run all tests
+test: services checks bench-check ## Check the format, vet, check the layers, run all tests
 	@scripts/timed.sh "tests" $(WITH_SERVER) $(GO) test $(RACE) $(TESTFLAGS) $(PKG)
 
 # The newest release of Temporal's SDK, which this module supports beside the one
