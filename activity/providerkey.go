@@ -40,6 +40,10 @@ func Key(ctx context.Context) ProviderKey {
 	return derive("dedupe:invocation", run, info.ActivityID, nanos(info.ScheduledTime))
 }
 
+// RecordProviderKey returns what [Key] gives the executions of a record, by the
+// record's key and generation: for people who look a call up at the provider.
+func RecordProviderKey(key string, generation int) ProviderKey { return recordKey(key, generation) }
+
 func recordKey(key string, generation int) ProviderKey {
 	return derive("dedupe:record", key, strconv.Itoa(generation))
 }

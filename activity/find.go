@@ -1,0 +1,61 @@
+package activity
+
+import "github.com/seed5aa7bdf6/temporal-dedupe/store"
+
+// KeyRanges are where the records of a workflow's calls stand in the order of
+// keys.
+type KeyRanges struct {
+	// Workflow holds the keys that name the workflow ID: all of them are its own.
+	Workflow []store.KeyRange
+	// Others holds the keys that do not name it, of all workflows: business keys,
+	// and the calls of children without an ID of their own, which stand in their
+	// parents' scopes. Ask there for the record's own workflow ID.
+	Others []store.KeyRange
+}
+
+// FindKeys tells where to look for the records of a workflow's calls, under
+// Options.KeyPrefix of the workers that made them. The activity type narrows
+// Others down to business keys of that type, and may be empty: all types. It
+// depends on nothing but its arguments; docs/keys.md has the grammar.
+func FindKeys(prefix, namespace, workflowID, activityType string) KeyRanges {
+	var r KeyRanges
+	for _, local := range []string{"", localMark} {
+		for _, kind := range []string{kindWorkflowID, kindExecution, kindRun, kindInvocation} {
+			r.Workflow = append(r.Workflow, keysUnder(prefix, kind+local, namespace, workflowID)...)
+		}
+		for _, kind := range []string{kindWorkflowID, kindExecution} {
+			r.Others = append(r.Others, keysUnder(prefix, kind+childMark+local, namespace)...)
+		}
+		parts := []string{namespace}
+		if activityType != "" {
+			parts = append(parts, activityType)
+		}
+		r.Others = append(r.Others, keysUnder(prefix, kindBusiness+local, parts...)...)
+	}
+	return r
+}
+
+// keysUnder are the ranges of the keys that begin with a kind and these parts. A
+// part stands in a key as it is or, if that is longer, as its digest: which of
+// them depends on the parts that follow, so both are looked for.
+func keysUnder(prefix, kind string, parts ...string) []store.KeyRange {
+	starts := []string{joinKey(prefix, kind) + "/"}
+	for _, part := range parts {
+		var longer []string
+		for _, start := range starts {
+			escaped, digest := escapePart(part), digestPart(part)
+			longer = append(longer, start+escaped+"/")
+			if len(escaped) > len(digest) {
+				longer = append(longer, start+digest+"/")
+			}
+		}
+		starts = longer
+	}
+	var ranges []store.KeyRange
+	for _, start := range starts {
+		if len(start) < store.MaxKeyBytes {
+			ranges = append(ranges, store.KeysWithPrefix(start))
+		}
+	}
+	return ranges
+}

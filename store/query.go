@@ -1,0 +1,75 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MaxListed bounds Query.Limit.
+const MaxListed = 10_000
+
+// KeyRange is a part of the keys in their byte order.
+type KeyRange struct {
+	// From is the first key of the range.
+	From string
+	// Before is the first key after the range.
+	Before string
+}
+
+// AllKeys is the range of every key. No key of [MaxKeyBytes] bytes comes after
+// so many of Unicode's last character.
+func AllKeys() KeyRange {
+	return KeyRange{Before: strings.Repeat("\U0010FFFF", MaxKeyBytes/4+1)}
+}
+
+// KeysWithPrefix is the range of the keys that begin with a prefix of printable
+// ASCII. The empty prefix gives [AllKeys].
+func KeysWithPrefix(prefix string) KeyRange {
+	if prefix == "" {
+		return AllKeys()
+	}
+	last := len(prefix) - 1
+	return KeyRange{From: prefix, Before: prefix[:last] + string(rune(prefix[last]+1))}
+}
+
+// Query selects records. Its fields narrow each other down; the zero value
+// selects all.
+//
+// Ranges are answered from the index of keys, and Held from an index of its own
+// that holds nothing else. Every other field is compared row by row, within the
+// ranges or in the whole table: with neither Ranges nor Held a query that selects
+// little reads much.
+type Query struct {
+	// Ranges are where to look. Defaults to [AllKeys].
+	Ranges []KeyRange
+	// Held selects the records that wait for an operator, the oldest first. All
+	// others come in the order of their keys.
+	Held bool
+	// Status selects records of one status. Empty: any.
+	Status Status
+	// PastLease selects records in progress whose lease is over.
+	PastLease bool
+	// Pending selects records that somebody outside completes.
+	Pending bool
+	// Namespace, WorkflowID, RunID and ActivityType select by the latest
+	// execution's. Empty: any.
+	Namespace, WorkflowID, RunID, ActivityType string
+	// After continues behind this key. Not with Held.
+	After string
+	// Limit is how many records to answer; 1 to [MaxListed].
+	Limit int
+}
+
+// Validate tells what is wrong with the query; its error wraps
+// [ErrInvalidArgument] and names the field.
+func (q Query) Validate() error {
+	switch {
+	case q.Limit < 1 || q.Limit > MaxListed:
+		return fmt.Errorf("%w: Query.Limit is %d, want 1 to %d", ErrInvalidArgument, q.Limit, MaxListed)
+	case q.Status != "" && q.Status != InProgress && q.Status != Completed && q.Status != Failed:
+		return fmt.Errorf("%w: Query.Status is %q", ErrInvalidArgument, q.Status)
+	case q.Held && q.After != "":
+		return fmt.Errorf("%w: Query.After with Held, whose order is not that of the keys", ErrInvalidArgument)
+	}
+	return nil
+}
