@@ -68,6 +68,8 @@ func newRoot(env Env) *cobra.Command {
 		newConfig(env),
 		newDoctor(env),
 		newMigrate(env),
+		newRecords(env),
+		newStats(env),
 		newVersion(env),
 	)
 	return root

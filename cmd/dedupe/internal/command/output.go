@@ -13,6 +13,7 @@ type outputFlag struct{ format string }
 
 func (f *outputFlag) register(c *cobra.Command) {
 	c.Flags().StringVarP(&f.format, "output", "o", "table", "`format`: table or json")
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // print writes the value as JSON, or calls table.

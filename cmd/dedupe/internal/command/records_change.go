@@ -1,0 +1,189 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// changeBatch is how many records one statement changes.
+const changeBatch = 100
+
+// changeFlags are common to the commands that change records.
+type changeFlags struct {
+	selects       selectFlags
+	plan, mark    string
+	reason, actor string
+	yes           bool
+	keep          time.Duration
+	output        outputFlag
+}
+
+// changeHelp ends the help of every command that changes records.
+const changeHelp = `
+Without --yes nothing is changed: the command prints what it would do. Records are
+named by their keys, by flags that select, or by --plan, a file that a dry run with
+--output json has written. A record that is no longer as it was in the plan, or as
+--mark says, or that changes between this command's look and its change, is left
+alone and reported. The change, the reason and the actor stand in the audit trail
+for good.
+
+Exit code 1 means that a record was not changed that should have been.`
+
+func (f *changeFlags) register(c *cobra.Command) {
+	c.Args = cobra.ArbitraryArgs
+	f.selects.register(c, 1000)
+	flags := c.Flags()
+	flags.StringVar(&f.plan, "plan", "", "`file` that a dry run with --output json has written; - is standard input")
+	flags.StringVar(&f.mark, "mark", "", "change the one record only if its `mark` is still this one")
+	flags.StringVar(&f.reason, "reason", "", "why; required")
+	flags.StringVar(&f.actor, "actor", "", "who wants it; defaults to your user and host")
+	flags.BoolVar(&f.yes, "yes", false, "change the records")
+	f.output.register(c)
+}
+
+// request is what a command asks of the records that are meant.
+type request struct {
+	// change is the change without key and state.
+	change store.Change
+	// says is what comes of it, for people.
+	says []string
+	// apply carries changes out.
+	apply func(context.Context, store.Admin, store.Order, []store.Change) ([]store.Resolved, error)
+}
+
+// resolve is apply for all but purge.
+func resolve(ctx context.Context, a store.Admin, o store.Order, changes []store.Change) ([]store.Resolved, error) {
+	return a.Resolve(ctx, o, changes)
+}
+
+// run looks, judges, and with --yes changes.
+func (f *changeFlags) run(c *cobra.Command, env Env, flags *adminFlags, keys []string, r request) error {
+	order, err := f.validate(c, keys)
+	if err != nil {
+		return err
+	}
+	marks, err := f.readPlan(env, r.change)
+	if err != nil {
+		return err
+	}
+	a, err := flags.open(c.Context(), env)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	report := report{Verb: r.change.Named(), DryRun: !f.yes, Says: r.says}
+	if err := f.gather(c.Context(), a, keys, marks, r.change, &report); err != nil {
+		return err
+	}
+	var failed error
+	if f.yes {
+		failed = report.apply(c.Context(), a, order, r)
+	}
+	report.count()
+	if err := f.output.print(env.Out, report, func(out io.Writer) error { return report.print(out) }); err != nil {
+		return err
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case report.more:
+		return fmt.Errorf("dedupe: there may be more records than these %d: raise --limit, or repeat the command", len(report.Records))
+	case report.refused > 0:
+		return fmt.Errorf("dedupe: %d of %d records: not changed, see above", report.refused, len(report.Records))
+	}
+	return nil
+}
+
+func (f *changeFlags) validate(c *cobra.Command, keys []string) (store.Order, error) {
+	ways := 0
+	for _, way := range []bool{len(keys) > 0, f.plan != "", f.selects.given(c)} {
+		if way {
+			ways++
+		}
+	}
+	order := store.Order{Actor: f.actor, Reason: f.reason}
+	switch {
+	case ways != 1:
+		return order, usagef("dedupe: %q wants keys, or flags that select records, or --plan: one of the three", c.CommandPath())
+	case f.mark != "" && len(keys) != 1:
+		return order, usagef("dedupe: --mark goes with one key")
+	case c.Flags().Changed("keep") && f.keep < time.Second:
+		return order, usagef("dedupe: --keep must be 1s or more, not %v", f.keep)
+	case f.reason == "":
+		return order, usagef("dedupe: --reason is required: it stands in the audit trail")
+	}
+	if order.Actor == "" {
+		order.Actor = defaultActor()
+	}
+	if err := order.Validate(); err != nil {
+		return order, &usageError{err}
+	}
+	if err := f.output.validate(); err != nil {
+		return order, err
+	}
+	return order, f.selects.validate()
+}
+
+// defaultActor is who runs the command, and where.
+func defaultActor() string {
+	name, host := "unknown", "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return name + "@" + host
+}
+
+// readPlan reads the marks of a plan, by key. A plan is for one verb only: what
+// its reader has looked at was another question otherwise.
+func (f *changeFlags) readPlan(env Env, c store.Change) (map[string]string, error) {
+	if f.plan == "" {
+		return nil, nil
+	}
+	text, err := readInput(env, f.plan)
+	if err != nil {
+		return nil, err
+	}
+	var plan report
+	if err := json.Unmarshal(text, &plan); err != nil {
+		return nil, usagef("dedupe: --plan %s: %w", f.plan, err)
+	}
+	if plan.Verb != c.Named() || !plan.DryRun {
+		return nil, usagef("dedupe: --plan %s is no dry run of %q", f.plan, c.Named())
+	}
+	marks := map[string]string{}
+	for _, r := range plan.Records {
+		if r.Result == resultWould {
+			marks[r.Key] = r.Mark
+		}
+	}
+	return marks, nil
+}
+
+// readInput reads a file that a flag names.
+func readInput(env Env, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(env.In)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, usagef("dedupe: %w", err)
+	}
+	return text, nil
+}
+
+// registerKeep adds --keep to the commands that leave a record behind.
+func (f *changeFlags) registerKeep(c *cobra.Command) {
+	c.Flags().DurationVar(&f.keep, "keep", 7*24*time.Hour, "keep the record for so long from now at least")
+}

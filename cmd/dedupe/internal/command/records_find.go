@@ -1,0 +1,50 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func newRecordsFind(env Env, flags *adminFlags) *cobra.Command {
+	var selects selectFlags
+	var output outputFlag
+	c := &cobra.Command{
+		Use:   "find --workflow ID --activity TYPE [--namespace NAME]",
+		Short: "Find the records of a workflow's calls of one activity type",
+		Long: `Find the records of a workflow's calls of one activity type.
+
+Their keys are known from the workflow ID, but for business keys and for children
+without an ID of their own. The former are read from the index of keys at once;
+then the business keys of that type and the keys of such children are read from it
+too, and compared with the workflow ID that stands in the record.
+
+Where workers have an Options.KeyPrefix, --key-prefix must name it.`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := output.validate(); err != nil {
+				return err
+			}
+			if selects.workflow == "" || selects.activity == "" {
+				return usagef("dedupe: records find needs --workflow and --activity; `records list` takes one alone")
+			}
+			if err := selects.validate(); err != nil {
+				return err
+			}
+			a, err := flags.open(c.Context(), env)
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			entries, more, err := selects.list(c.Context(), a)
+			if err != nil {
+				return err
+			}
+			return printEntries(env, output, entries, more)
+		},
+	}
+	c.Flags().StringVar(&selects.workflow, "workflow", "", "workflow `ID`")
+	c.Flags().StringVar(&selects.activity, "activity", "", "activity `type`")
+	c.Flags().IntVar(&selects.limit, "limit", 100, "how many records at most")
+	selects.registerWhere(c)
+	output.register(c)
+	return c
+}

@@ -1,0 +1,89 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+func newRecordsList(env Env, flags *adminFlags) *cobra.Command {
+	var selects selectFlags
+	var output outputFlag
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List records; --held is the worklist of outcomes that nobody knows",
+		Long: `List records, without their results, in the order of their keys.
+
+--held lists the worklist from an index of its own, the oldest first; its KEY is
+what the other commands take, and its MARK what you have looked at. --workflow
+reads a part of the index of keys. The other flags compare record by record: with
+neither of the two, a list of a large table that selects little reads much of it,
+for --timeout at most.`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := output.validate(); err != nil {
+				return err
+			}
+			if err := selects.validate(); err != nil {
+				return err
+			}
+			a, err := flags.open(c.Context(), env)
+			if err != nil {
+				return err
+			}
+			defer a.close()
+			entries, more, err := selects.list(c.Context(), a)
+			if err != nil {
+				return err
+			}
+			return printEntries(env, output, entries, more)
+		},
+	}
+	selects.register(c, 100)
+	c.Flags().StringVar(&selects.after, "after", "", "continue the list behind this `key`")
+	output.register(c)
+	return c
+}
+
+// printEntries writes a list, and says on standard error what it lacks.
+func printEntries(env Env, output outputFlag, entries []store.Entry, more bool) error {
+	list := make([]entryJSON, len(entries))
+	for i, e := range entries {
+		list[i] = newEntryJSON(e)
+	}
+	err := output.print(env.Out, list, func(out io.Writer) error {
+		if len(entries) == 0 {
+			return nil
+		}
+		return printTable(out, entries)
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(entries) == 0:
+		_, err = fmt.Fprintln(env.Err, "no record matches")
+	case more:
+		_, err = fmt.Fprintf(env.Err, "there may be more than these %d: raise --limit, or narrow down\n", len(entries))
+	}
+	return err
+}
+
+func printTable(out io.Writer, entries []store.Entry) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "MARK\tSTATE\tSINCE\tATTEMPT\tACTIVITY\tWORKFLOW\tKEY")
+	for _, e := range entries {
+		since := e.UpdatedAt
+		if e.Held {
+			since = e.HeldSince
+		}
+		_, _ = fmt.Fprintln(table, strings.Join([]string{
+			e.Seen().Mark(), state(e), when(since), fmt.Sprint(e.Attempt), or(e.ActivityType), or(e.WorkflowID), plain(e.Key),
+		}, "\t"))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,188 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// The results of a record in a report; those of the store stand beside them.
+const (
+	resultWould   = "would change" // in a dry run
+	resultSkipped = "skipped"      // selected by flags, but the verb does not fit
+	resultRefused = "refused"      // named, but the verb does not fit
+)
+
+// report is what a command did, or would do: printed, and read again as a plan.
+type report struct {
+	// Verb is the verb with its options.
+	Verb string `json:"verb"`
+	// DryRun: nothing was changed.
+	DryRun bool `json:"dry_run"`
+	// Says is what the verb does, for people.
+	Says []string `json:"-"`
+	// Records are the records in the order in which they were named or found.
+	Records []reported `json:"records"`
+	// Changed counts the records that were changed, or would be.
+	Changed int `json:"changed"`
+	// NotChanged counts the others.
+	NotChanged int `json:"not_changed"`
+
+	refused int  // among NotChanged, those that should have been changed
+	more    bool // there may be records that the limit left out
+}
+
+// reported is one record.
+type reported struct {
+	Key  string `json:"key"`
+	Mark string `json:"mark,omitempty"`
+	// State is how the record stood when it was looked at.
+	State string `json:"state,omitempty"`
+	// Result is what came of it.
+	Result string `json:"result"`
+	// Why says why it was not changed.
+	Why string `json:"why,omitempty"`
+
+	seen store.Seen
+}
+
+// gather looks at the records that are meant, and judges them.
+func (f *changeFlags) gather(ctx context.Context, a store.Admin, keys []string, marks map[string]string, c store.Change, r *report) error {
+	if len(keys) == 0 && f.plan == "" {
+		entries, more, err := f.selects.list(ctx, a)
+		r.more = more
+		for _, e := range entries {
+			r.Records = append(r.Records, judge(e, "", c, resultSkipped))
+		}
+		return err
+	}
+	if f.plan != "" {
+		keys = slices.Sorted(maps.Keys(marks))
+	} else {
+		keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+		marks = map[string]string{keys[0]: f.mark}
+	}
+	for part := range slices.Chunk(keys, changeBatch) {
+		entries, err := a.Find(ctx, part)
+		if err != nil {
+			return err
+		}
+		found := map[string]store.Entry{}
+		for _, e := range entries {
+			found[e.Key] = e
+		}
+		for _, key := range part {
+			e, ok := found[key]
+			if !ok {
+				r.Records = append(r.Records, reported{Key: key, Result: string(store.ResolvedMissing), Why: why[store.ResolvedMissing]})
+				continue
+			}
+			r.Records = append(r.Records, judge(e, marks[key], c, resultRefused))
+		}
+	}
+	return nil
+}
+
+// judge tells whether a record can be changed as it stands. unfit is the result
+// where the verb does not fit it.
+func judge(e store.Entry, mark string, c store.Change, unfit string) reported {
+	r := reported{Key: e.Key, Mark: e.Seen().Mark(), State: state(e), Result: resultWould, seen: e.Seen()}
+	switch {
+	case mark != "" && mark != r.Mark:
+		r.Result, r.Why = string(store.ResolvedChanged), why[store.ResolvedChanged]
+	case c.Verb.Fits(e.Seen()) != "":
+		r.Result, r.Why = unfit, c.Verb.Fits(e.Seen())
+	case e.Version > store.RecordVersion:
+		r.Result, r.Why = string(store.ResolvedNewer), why[store.ResolvedNewer]
+	case e.LeaseLive() && !c.Force:
+		r.Result, r.Why = string(store.ResolvedLive), why[store.ResolvedLive]
+	}
+	return r
+}
+
+// why puts the store's answers into words.
+var why = map[store.Resolved]string{
+	store.ResolvedChanged: "it is no longer as it was looked at: look again",
+	store.ResolvedLive:    "an execution owns it, or somebody outside completes it: wait, or make sure that it is dead",
+	store.ResolvedMissing: "there is no such record",
+	store.ResolvedLocked:  "a transaction has locked it: try again",
+	store.ResolvedNewer:   "a later release wrote it: upgrade this program",
+}
+
+// apply changes the records that can be. What was done before an error stands in
+// the report.
+func (r *report) apply(ctx context.Context, a store.Admin, order store.Order, q request) error {
+	var at []int
+	for i := range r.Records {
+		if r.Records[i].Result == resultWould {
+			at = append(at, i)
+			r.Records[i].Result, r.Records[i].Why = "unknown", "the database did not answer: look again"
+		}
+	}
+	for part := range slices.Chunk(at, changeBatch) {
+		changes := make([]store.Change, len(part))
+		for i, n := range part {
+			changes[i] = q.change
+			changes[i].Key, changes[i].Seen = r.Records[n].Key, r.Records[n].seen
+		}
+		answers, err := q.apply(ctx, a, order, changes)
+		if err != nil {
+			return err
+		}
+		for i, n := range part {
+			r.Records[n].Result, r.Records[n].Why = string(answers[i]), why[answers[i]]
+		}
+	}
+	return nil
+}
+
+func (r *report) count() {
+	for _, one := range r.Records {
+		switch one.Result {
+		case resultWould, string(store.ResolvedDone):
+			r.Changed++
+		case resultSkipped:
+			r.NotChanged++
+		default:
+			r.NotChanged++
+			r.refused++
+		}
+	}
+}
+
+func (r *report) print(out io.Writer) error {
+	if len(r.Records) == 0 {
+		_, err := fmt.Fprintln(out, "no record matches")
+		return err
+	}
+	for _, says := range r.Says {
+		if _, err := fmt.Fprintln(out, says); err != nil {
+			return err
+		}
+	}
+	_, _ = fmt.Fprintln(out)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "MARK\tWAS\tRESULT\tKEY")
+	for _, one := range r.Records {
+		result := one.Result
+		if one.Why != "" {
+			result += ": " + one.Why
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", or(one.Mark), or(one.State), result, plain(one.Key))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("\n%s: %d changed, %d not\n", r.Verb, r.Changed, r.NotChanged)
+	if r.DryRun {
+		text = fmt.Sprintf("\ndry run of %s: %d would be changed, %d not. Nothing was changed: add --yes to go ahead\n",
+			r.Verb, r.Changed, r.NotChanged)
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}

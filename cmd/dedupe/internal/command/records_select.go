@@ -1,0 +1,103 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// selectFlags say which records are meant.
+type selectFlags struct {
+	namespace, workflow, run, activity, keyPrefix string
+	status                                        string
+	held, pastLease, pending                      bool
+	limit                                         int
+	after                                         string
+}
+
+// selecting are the flags that select; the others only say how.
+var selecting = []string{"workflow", "run", "activity", "status", "held", "past-lease", "pending"}
+
+func (f *selectFlags) register(c *cobra.Command, limit int) {
+	flags := c.Flags()
+	flags.StringVar(&f.workflow, "workflow", "", "records of the workflow with this `ID`")
+	flags.StringVar(&f.run, "run", "", "records last acquired by the run with this `ID`")
+	flags.StringVar(&f.activity, "activity", "", "records of this activity `type`")
+	flags.StringVar(&f.status, "status", "", "records of this `status`: in_progress, completed or failed")
+	flags.BoolVar(&f.held, "held", false, "records that wait for an operator, the oldest first")
+	flags.BoolVar(&f.pastLease, "past-lease", false, "records in progress whose lease is over")
+	flags.BoolVar(&f.pending, "pending", false, "records that are completed from outside")
+	flags.IntVar(&f.limit, "limit", limit, fmt.Sprintf("how many records at most, up to %d", store.MaxListed))
+	f.registerWhere(c)
+	_ = c.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(
+		[]string{string(store.InProgress), string(store.Completed), string(store.Failed)}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// registerWhere adds the flags that say where keys begin.
+func (f *selectFlags) registerWhere(c *cobra.Command) {
+	c.Flags().StringVar(&f.namespace, "namespace", "", "Temporal `namespace`; with a workflow, defaults to default")
+	c.Flags().StringVar(&f.keyPrefix, "key-prefix", "", "Options.KeyPrefix of the workers, where they have one")
+}
+
+// given tells whether a flag that selects was given.
+func (f *selectFlags) given(c *cobra.Command) bool {
+	return slices.ContainsFunc(selecting, c.Flags().Changed)
+}
+
+func (f *selectFlags) validate() error {
+	switch store.Status(f.status) {
+	case "", store.InProgress, store.Completed, store.Failed:
+	default:
+		return usagef("dedupe: --status must be in_progress, completed or failed, not %q", f.status)
+	}
+	if f.limit < 1 || f.limit > store.MaxListed {
+		return usagef("dedupe: --limit must be 1 to %d, not %d", store.MaxListed, f.limit)
+	}
+	if f.held && f.after != "" {
+		return usagef("dedupe: --after goes by keys, and --held does not list in their order: raise --limit")
+	}
+	return nil
+}
+
+// queries are what to ask, one after the other. A workflow's records are looked
+// for where their keys must stand, and then among those whose keys do not name
+// it: neither reads the table. Held records are few, and have their own index.
+func (f *selectFlags) queries() []store.Query {
+	q := store.Query{
+		Held: f.held, PastLease: f.pastLease, Pending: f.pending, Status: store.Status(f.status),
+		Namespace: f.namespace, WorkflowID: f.workflow, RunID: f.run, ActivityType: f.activity,
+		After: f.after, Limit: f.limit,
+	}
+	if f.workflow == "" || f.held {
+		return []store.Query{q}
+	}
+	if f.namespace == "" {
+		q.Namespace = "default"
+	}
+	where := activity.FindKeys(f.keyPrefix, q.Namespace, f.workflow, f.activity)
+	named, others := q, q
+	named.Ranges, named.WorkflowID, named.Namespace = where.Workflow, "", ""
+	others.Ranges = where.Others
+	return []store.Query{named, others}
+}
+
+// list asks the queries, up to the limit, and tells whether there may be more.
+func (f *selectFlags) list(ctx context.Context, a store.Admin) (entries []store.Entry, more bool, err error) {
+	for _, q := range f.queries() {
+		q.Limit = f.limit - len(entries)
+		if q.Limit == 0 {
+			return entries, true, nil
+		}
+		found, err := a.List(ctx, q)
+		if err != nil {
+			return nil, false, err
+		}
+		entries = append(entries, found...)
+	}
+	return entries, len(entries) == f.limit, nil
+}

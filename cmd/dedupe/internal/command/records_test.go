@@ -1,0 +1,568 @@
+package command_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/cmd/dedupe/internal/command"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
+	"github.com/seed5aa7bdf6/temporal-dedupe/migrations"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
+)
+
+// bundle is a database with records, and who operates it.
+type bundle struct {
+	t     *testing.T
+	url   string
+	pool  *pgxpool.Pool
+	store *pgstore.Store
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	b := &bundle{t: t, url: localpgtest.RequireDatabase(t)}
+	_, err := migrations.Up(t.Context(), b.url, migrations.Options{})
+	require.NoError(t, err)
+	b.pool, err = pgxpool.New(t.Context(), b.url)
+	require.NoError(t, err)
+	t.Cleanup(b.pool.Close)
+	b.store, err = pgstore.New(t.Context(), b.pool, pgstore.Options{CallTimeout: time.Minute})
+	require.NoError(t, err)
+	t.Cleanup(b.store.Close)
+	return b
+}
+
+// reservation is the n-th charge of a workflow under Refuse.
+func reservation(workflow, n string) store.Reservation {
+	return store.Reservation{
+		Key: "w/default/" + workflow + "/0/ChargePayment/" + n, Hashes: []string{"v1:s1:aaaa"}, Token: store.NewToken(),
+		Lease: time.Minute, Retention: time.Hour, Policy: store.Refuse,
+		Origin: store.Origin{
+			Lineage: "run-1", Invocation: "run-1/5/1", Namespace: "default", WorkflowID: workflow, RunID: "run-1",
+			ActivityID: "5", ActivityType: "ChargePayment", ScheduledAt: time.Unix(1_700_000_000, 0), Attempt: 1, Owner: "4711@worker-7",
+		},
+	}
+}
+
+func (b *bundle) insert(r store.Reservation) store.Reservation {
+	b.t.Helper()
+	found, err := b.store.Reserve(b.t.Context(), []store.Reservation{r})
+	require.NoError(b.t, err)
+	require.True(b.t, found[0].Inserted)
+	return r
+}
+
+// end inserts a record and settles it.
+func (b *bundle) end(r store.Reservation, s store.Settlement) store.Reservation {
+	b.t.Helper()
+	s.Key, s.Token = b.insert(r).Key, r.Token
+	got, err := b.store.Settle(b.t.Context(), []store.Settlement{s})
+	require.NoError(b.t, err)
+	require.Equal(b.t, store.Applied, got[0])
+	return r
+}
+
+func (b *bundle) hold(r store.Reservation) store.Reservation {
+	b.t.Helper()
+	return b.end(r, store.Settlement{Outcome: store.Hold, OwnLease: true})
+}
+
+func (b *bundle) completed(r store.Reservation, payloads ...*commonpb.Payload) store.Reservation {
+	b.t.Helper()
+	encoded, err := proto.Marshal(&commonpb.Payloads{Payloads: payloads})
+	require.NoError(b.t, err)
+	return b.end(r, store.Settlement{Outcome: store.Complete, Result: encoded, ResultSize: int64(len(encoded))})
+}
+
+func (b *bundle) get(key string) store.Record {
+	b.t.Helper()
+	r, err := b.store.Get(b.t.Context(), key)
+	require.NoError(b.t, err)
+	return r
+}
+
+// run runs the command line, which must end with the code.
+func (b *bundle) run(code int, args ...string) outcome {
+	b.t.Helper()
+	got := run(b.t, b.url, args...)
+	require.Equal(b.t, code, got.code, "%s\n%s", got.err, got.out)
+	return got
+}
+
+// decode reads a command's JSON.
+func decode[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(text), &v), text)
+	return v
+}
+
+type listed struct {
+	Key, Mark, State string
+	Held             bool
+	LeaseLive        bool `json:"lease_live"`
+	ProviderKey      string
+}
+
+type reported struct {
+	Verb       string
+	DryRun     bool `json:"dry_run"`
+	Records    []struct{ Key, Mark, State, Result, Why string }
+	Changed    int
+	NotChanged int `json:"not_changed"`
+}
+
+func payload(encoding, data string) *commonpb.Payload {
+	return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte(encoding)}, Data: []byte(data)}
+}
+
+func TestRecordsUsage(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args string
+		want string
+	}{
+		"no records are meant":       {"release --reason x", "wants keys, or flags that select records, or --plan"},
+		"in two ways":                {"release k --held --reason x", "one of the three"},
+		"no reason":                  {"release k", "--reason is required"},
+		"a mark for many":            {"release --held --mark x --reason x", "--mark goes with one key"},
+		"a status that is none":      {"list --status held", "--status must be in_progress, completed or failed"},
+		"a limit that is none":       {"list --limit 0", "--limit must be 1 to 10000, not 0"},
+		"after among held ones":      {"list --held --after k", "raise --limit"},
+		"half a search":              {"find --workflow w", "needs --workflow and --activity"},
+		"no key to show":             {"show", "takes one key"},
+		"two trails":                 {"audit a b", `was given "b" as well`},
+		"complete without a result":  {"complete k --reason x", "wants --result-json or --no-result"},
+		"complete with two":          {"complete k --reason x --no-result --result-json f", "wants --result-json or --no-result"},
+		"a result that is not there": {"complete k --reason x --result-json /nowhere/f", "no such file"},
+		"a plan that is not there":   {"release --plan /nowhere/f --reason x", "no such file"},
+		"a failure without message":  {"fail k --reason x", "wants --message"},
+		"a record kept for no time":  {"release k --reason x --keep 0s", "--keep must be 1s or more"},
+		"no time to ask":             {"list --timeout 0s", "--timeout must be 1s or more"},
+		"no database":                {"list", "no database: give --database-url"},
+		"no URL":                     {"list --database-url postgres://me:s3cret@:x", "URL cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, "", append([]string{"records"}, strings.Fields(tc.args)...)...)
+			require.Equal(t, command.ExitUsage, got.code, got.err)
+			require.Contains(t, got.err, tc.want)
+			require.NotContains(t, got.err, "s3cret")
+			require.Empty(t, got.out)
+		})
+	}
+}
+
+func TestRecordsList(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Equal(t, "no record matches\n", b.run(command.ExitOK, "records", "list").err)
+	require.Equal(t, "[]\n", b.run(command.ExitOK, "records", "list", "-o", "json").out)
+
+	b.hold(reservation("order-42", "1"))
+	b.insert(reservation("order-42", "2"))
+	b.completed(reservation("order-43", "1"), payload("json/plain", `"s3cret"`))
+	business := reservation("order-42", "1")
+	business.Key = "b/default/ChargePayment/invoice-7"
+	b.insert(business)
+	evil := reservation("evil\x1b[31m", "1")
+	evil.Key = "w/default/evil%1B[31m/0/ChargePayment/1"
+	b.hold(evil)
+
+	held := b.run(command.ExitOK, "records", "list", "--held")
+	require.Regexp(t, `^MARK +STATE +SINCE +ATTEMPT +ACTIVITY +WORKFLOW +KEY\n`+
+		`[0-9a-f]{12} +held +20\S+Z +1 +ChargePayment +order-42 +w/default/order-42/0/ChargePayment/1\n`+
+		`[0-9a-f]{12} +held +20\S+Z +1 +ChargePayment +evil\\x1b\[31m +w/default/evil%1B\[31m/0/ChargePayment/1\n$`, held.out)
+
+	keys := func(args ...string) (keys []string) {
+		got := b.run(command.ExitOK, append([]string{"records", "list", "-o", "json"}, args...)...)
+		require.NotContains(t, got.out, "s3cret")
+		for _, l := range decode[[]listed](t, got.out) {
+			keys = append(keys, l.Key)
+		}
+		return keys
+	}
+	require.Equal(t, []string{"w/default/order-42/0/ChargePayment/1", "w/default/order-42/0/ChargePayment/2", business.Key},
+		keys("--workflow", "order-42"), "by its key, and then by its column")
+	require.Equal(t, []string{"w/default/order-42/0/ChargePayment/1"}, keys("--held", "--workflow", "order-42"))
+	require.Equal(t, []string{"w/default/order-43/0/ChargePayment/1"}, keys("--status", "completed"))
+	require.Empty(t, keys("--workflow", "order-42", "--namespace", "test"))
+	require.Len(t, keys("--run", "run-1"), 5)
+	require.Len(t, keys("--past-lease"), 2)
+
+	page := b.run(command.ExitOK, "records", "list", "-o", "json", "--limit", "2")
+	require.Contains(t, page.err, "there may be more than these 2")
+	first := decode[[]listed](t, page.out)
+	require.Len(t, keys("--after", first[1].Key), 3)
+
+	found := b.run(command.ExitOK, "records", "find", "--workflow", "order-42", "--activity", "ChargePayment", "--namespace", "default")
+	require.Equal(t, 4, strings.Count(found.out, "\n"))
+	require.Contains(t, found.out, business.Key)
+	none := b.run(command.ExitOK, "records", "find", "--workflow", "order-42", "--activity", "Refund")
+	require.Equal(t, "no record matches\n", none.err)
+	prefixed := b.run(command.ExitOK, "records", "find", "--workflow", "order-42", "--activity", "ChargePayment", "--key-prefix", "eu")
+	require.Empty(t, prefixed.out)
+}
+
+func TestRecordsShow(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	show := func(r store.Reservation, args ...string) string {
+		return b.run(command.ExitOK, append([]string{"records", "show", r.Key}, args...)...).out
+	}
+
+	t.Run("tells what an operator needs at three in the morning", func(t *testing.T) {
+		r := b.hold(reservation("order-42", "1"))
+		out := show(r, "--ui-address", "https://temporal.example/")
+		for _, want := range []string{
+			`key +w/default/order-42/0/ChargePayment/1\n`,
+			`short key +` + activity.ShortKey(r.Key),
+			`state +held\n`,
+			`held since +20\S+: nobody knows whether it had its effect`,
+			`effect +possible: the body was started`,
+			`next attempt +is refused: dedupe.OutcomeUnknown \(the policy is refuse\)`,
+			`lease +given up`,
+			`last owner +4711@worker-7`,
+			`attempt +1, scheduled 2023-11-14T22:13:20Z\n`, `executions +1 have owned it`,
+			`activity +ChargePayment, ID 5`,
+			`workflow +order-42, in namespace default`,
+			`run +run-1`,
+			`ui +https://temporal.example/namespaces/default/workflows/order-42/run-1/history`,
+			`kept until +20\S+, and beyond that for as long as nobody knows`,
+			`provider key +` + string(activity.RecordProviderKey(r.Key, 0)),
+			`fresh key +` + string(activity.RecordProviderKey(r.Key, 1)),
+			`result +none`,
+			`no operator has changed anything`,
+		} {
+			require.Regexp(t, want, out)
+		}
+		require.NotContains(t, show(r), "history", "no UI is known")
+	})
+
+	t.Run("tells whose a record is and for how long", func(t *testing.T) {
+		out := show(b.insert(reservation("order-42", "2")))
+		require.Regexp(t, `state +running\n`, out)
+		require.Regexp(t, `lease +live, \S+ left of 1m0s`, out)
+		require.Regexp(t, `next attempt +waits for the owner`, out)
+	})
+
+	t.Run("tells that another scheduling gets something else", func(t *testing.T) {
+		r := b.end(reservation("order-42", "3"), store.Settlement{Outcome: store.Fail, Failure: []byte{}, NonRetryable: true})
+		out := show(r)
+		require.Regexp(t, `next attempt +gets the recorded failure`, out)
+		require.Regexp(t, `other scheduling +runs the body`, out)
+	})
+
+	t.Run("prints a result only when it is asked to, and never ciphertext", func(t *testing.T) {
+		r := b.completed(reservation("order-43", "1"),
+			payload("json/plain", `{"receipt":"s3cret-7"}`),
+			&commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/protobuf"), "messageType": []byte("shop.Receipt")}, Data: []byte(`{"id":"s3cret-8"}`)},
+			payload("binary/encrypted", "c1phertext"), payload("binary/plain", "s3cret-9"), payload("binary/null", ""),
+			payload("json/plain", "not json"), payload("", "unknown"))
+		require.NotContains(t, show(r), "s3cret")
+		require.Regexp(t, `result +\d+ bytes, shown by --result`, show(r))
+		out := show(r, "--result")
+		require.Contains(t, out, "result, payload 1 of 7:\njson/plain, 22 bytes:\n{\n  \"receipt\": \"s3cret-7\"\n}\n")
+		require.Contains(t, out, "json/protobuf shop.Receipt, 17 bytes:\n{\n  \"id\": \"s3cret-8\"\n}\n")
+		require.Contains(t, out, "binary/encrypted, 10 bytes: encoded by the client, encrypted perhaps, not shown")
+		require.Contains(t, out, "binary/plain, 8 bytes: bytes, not shown")
+		require.Contains(t, out, "binary/null, 0 bytes: nil")
+		require.Contains(t, out, "json/plain, 8 bytes: no JSON, not shown")
+		require.NotContains(t, out, "c1phertext")
+		require.NotContains(t, out, "s3cret-9")
+
+		machine := b.run(command.ExitOK, "records", "show", r.Key, "--result", "-o", "json").out
+		shown := decode[struct {
+			Result []struct {
+				Encoding string
+				JSON     any
+			}
+		}](t, machine)
+		require.Equal(t, map[string]any{"receipt": "s3cret-7"}, shown.Result[0].JSON)
+		require.Nil(t, shown.Result[2].JSON)
+		require.NotContains(t, machine, "c1phertext")
+		require.NotContains(t, b.run(command.ExitOK, "records", "show", r.Key, "-o", "json").out, "s3cret")
+	})
+
+	t.Run("prints a failure likewise", func(t *testing.T) {
+		encoded, err := proto.Marshal(&failurepb.Failure{
+			Message: "card dec\x1blined", FailureInfo: &failurepb.Failure_ApplicationFailureInfo{
+				ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: "CardError", NonRetryable: true}},
+			Cause: &failurepb.Failure{Message: "Encoded failure", EncodedAttributes: payload("binary/encrypted", "c1phertext")},
+		})
+		require.NoError(t, err)
+		r := b.end(reservation("order-44", "1"), store.Settlement{Outcome: store.Fail, Failure: encoded, EffectPossible: true})
+		require.NotContains(t, show(r), "CardError")
+		out := show(r, "--result")
+		require.Contains(t, out, "failure:\nCardError: card dec\\x1blined (not retryable)\n")
+		require.Contains(t, out, "caused by:\nEncoded failure\nencoded: binary/encrypted, 10 bytes: encoded by the client")
+		require.NotContains(t, out, "c1phertext")
+	})
+
+	t.Run("of a record that is gone shows what operators did to it", func(t *testing.T) {
+		r := b.completed(reservation("order-45", "1"))
+		b.run(command.ExitOK, "records", "purge", "--delete", r.Key, "--reason", "tidy", "--actor", "ann@ops", "--yes")
+		got := b.run(command.ExitError, "records", "show", r.Key)
+		require.Regexp(t, `the record is gone.*\n.*\n20\S+ +delete +ann@ops +tidy\n`, got.err)
+		require.Contains(t, got.err, "dedupe: record not found")
+		require.Contains(t, b.run(command.ExitError, "records", "show", "absent").err, "dedupe: record not found")
+	})
+}
+
+func TestRecordsChange(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	by := []string{"--reason", "provider says no", "--actor", "ann@ops"}
+	do := func(code int, args ...string) outcome {
+		return b.run(code, append(append([]string{"records"}, args...), by...)...)
+	}
+
+	t.Run("without yes changes nothing, and says so", func(t *testing.T) {
+		r := b.hold(reservation("dry", "1"))
+		for _, args := range [][]string{
+			{"release", r.Key}, {"release", "--fresh-key", r.Key}, {"complete", "--no-result", r.Key},
+			{"fail", "--message", "no", r.Key}, {"purge", "--delete", r.Key}, {"release", "--held"},
+		} {
+			got := do(command.ExitOK, args...)
+			require.Regexp(t, `[0-9a-f]{12} +held +would change +w/default/dry`, got.out)
+			require.Contains(t, got.out, "1 would be changed, 0 not. Nothing was changed: add --yes to go ahead")
+		}
+		require.True(t, b.get(r.Key).Held)
+		require.Equal(t, "no operator has changed anything\n", b.run(command.ExitOK, "records", "audit").out)
+		do(command.ExitOK, "purge", "--delete", r.Key, "--yes")
+	})
+
+	t.Run("release says which key the provider sees", func(t *testing.T) {
+		r := b.hold(reservation("release", "1"))
+		got := do(command.ExitOK, "release", r.Key, "--yes")
+		require.Contains(t, got.out, "sends the provider the same key")
+		require.Contains(t, got.out, "release: 1 changed, 0 not")
+		record := b.get(r.Key)
+		require.False(t, record.Held)
+		require.False(t, record.EffectPossible)
+		require.Zero(t, record.Generation)
+
+		got = do(command.ExitOK, "release", r.Key, "--fresh-key", "--yes")
+		require.Contains(t, got.out, "sends the provider a new key")
+		require.Equal(t, 1, b.get(r.Key).Generation)
+		require.Regexp(t, `^AT +VERB +ACTOR +REASON +KEY\n`+
+			`20\S+ +release --fresh-key +ann@ops +provider says no +w/default/release/0/ChargePayment/1\n`+
+			`20\S+ +release +ann@ops +provider says no +w/default/release`, b.run(command.ExitOK, "records", "audit", r.Key).out)
+	})
+
+	t.Run("complete takes JSON from a file or from standard input", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "result.json")
+		require.NoError(t, os.WriteFile(file, []byte("{\"receipt\": 7}\n"), 0o600))
+		r := b.hold(reservation("complete", "1"))
+		do(command.ExitOK, "complete", r.Key, "--result-json", file, "--yes")
+		var stored commonpb.Payloads
+		require.NoError(t, proto.Unmarshal(b.get(r.Key).Result, &stored))
+		var value map[string]int
+		require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(&stored, &value))
+		require.Equal(t, map[string]int{"receipt": 7}, value)
+
+		got := do(command.ExitError, "complete", r.Key, "--no-result", "--yes")
+		require.Contains(t, got.out, "refused: it is completed already, and its result may have been used")
+		require.Contains(t, got.err, "dedupe: 1 of 1 records: not changed, see above")
+
+		none := b.hold(reservation("complete", "2"))
+		do(command.ExitOK, "complete", none.Key, "--no-result", "--yes")
+		require.Nil(t, b.get(none.Key).Result)
+
+		require.NoError(t, os.WriteFile(file, []byte("{} {}"), 0o600))
+		require.Contains(t, do(command.ExitUsage, "complete", none.Key, "--result-json", file).err, "not one JSON value")
+		require.NoError(t, os.WriteFile(file, []byte(`"`+strings.Repeat("x", 2<<20)+`"`), 0o600))
+		require.Contains(t, do(command.ExitUsage, "complete", none.Key, "--result-json", file).err, "Temporal takes 2097152")
+	})
+
+	t.Run("fail stores a final failure", func(t *testing.T) {
+		r := b.hold(reservation("fail", "1"))
+		do(command.ExitOK, "fail", r.Key, "--message", "refused by hand", "--type", "Manual", "--yes")
+		record := b.get(r.Key)
+		require.True(t, record.NonRetryable)
+		require.Contains(t, b.run(command.ExitOK, "records", "show", r.Key, "--result").out, "Manual: refused by hand (not retryable)")
+	})
+
+	t.Run("purge leaves a tombstone, and delete nothing", func(t *testing.T) {
+		r := b.completed(reservation("purge", "1"), payload("json/plain", `"s3cret"`))
+		got := do(command.ExitOK, "purge", r.Key, "--yes")
+		require.Contains(t, got.out, "is refused, and is not run")
+		require.Equal(t, store.Purged, b.get(r.Key).Tombstone)
+		require.Regexp(t, `state +completed, purged`, b.run(command.ExitOK, "records", "show", r.Key).out)
+		require.Contains(t, do(command.ExitError, "purge", r.Key, "--yes").out, "its result is gone already")
+		got = do(command.ExitOK, "purge", "--delete", r.Key, "--yes")
+		require.Contains(t, got.out, "RUNS AGAIN")
+		_, err := b.store.Get(t.Context(), r.Key)
+		require.ErrorIs(t, err, store.ErrNotFound)
+	})
+
+	t.Run("a live lease is refused, and taken with force", func(t *testing.T) {
+		r := b.insert(reservation("live", "1"))
+		got := do(command.ExitError, "release", r.Key, "--yes")
+		require.Contains(t, got.out, "lease_live: an execution owns it")
+		require.Equal(t, r.Token, b.get(r.Key).Token)
+		require.Contains(t, do(command.ExitError, "purge", "--delete", r.Key, "--yes").out, "lease_live")
+		got = do(command.ExitOK, "release", r.Key, "--force", "--yes")
+		require.Contains(t, got.out, "an execution that is at work loses the record")
+		require.NotEqual(t, r.Token, b.get(r.Key).Token)
+		require.Contains(t, b.run(command.ExitOK, "records", "audit", r.Key).out, "release --force")
+	})
+
+	t.Run("a mark that is old is refused", func(t *testing.T) {
+		r := b.hold(reservation("mark", "1"))
+		mark := decode[listed](t, b.run(command.ExitOK, "records", "show", r.Key, "-o", "json").out).Mark
+		require.Contains(t, do(command.ExitOK, "release", r.Key, "--mark", mark).out, "would change")
+		do(command.ExitOK, "release", r.Key, "--mark", mark, "--yes")
+		require.Contains(t, do(command.ExitError, "release", r.Key, "--mark", mark, "--yes").out, "changed: it is no longer as it was looked at")
+	})
+
+	t.Run("the actor is the user and the host, if no other is named", func(t *testing.T) {
+		r := b.hold(reservation("actor", "1"))
+		b.run(command.ExitOK, "records", "release", r.Key, "--reason", "x", "--yes")
+		host, err := os.Hostname()
+		require.NoError(t, err)
+		require.Regexp(t, `20\S+ +release +\S+@`+host+` +x`, b.run(command.ExitOK, "records", "audit", r.Key).out)
+	})
+
+	t.Run("an absent record is reported, and the others are changed", func(t *testing.T) {
+		r := b.hold(reservation("present", "1"))
+		got := do(command.ExitError, "release", "absent", r.Key, "--yes")
+		require.Regexp(t, `- +- +missing: there is no such record +absent`, got.out)
+		require.Regexp(t, `held +done +w/default/present`, got.out)
+		require.Contains(t, got.err, "1 of 2 records: not changed")
+	})
+}
+
+func TestRecordsChangeInBulk(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	by := []string{"--reason", "incident 7", "-o", "json"}
+	do := func(code int, args ...string) reported {
+		got := b.run(code, append(append([]string{"records"}, args...), by...)...)
+		return decode[reported](t, got.out)
+	}
+	var held []store.Reservation
+	for _, n := range []string{"1", "2", "3"} {
+		held = append(held, b.hold(reservation("bulk", n)))
+	}
+	b.completed(reservation("bulk", "4"), payload("json/plain", `1`))
+	b.hold(reservation("other", "1"))
+
+	plan := b.run(command.ExitOK, append([]string{"records", "release", "--held", "--workflow", "bulk"}, by...)...).out
+	require.Equal(t, 3, decode[reported](t, plan).Changed)
+	file := filepath.Join(t.TempDir(), "plan.json")
+	require.NoError(t, os.WriteFile(file, []byte(plan), 0o600))
+	dry := do(command.ExitOK, "release", "--plan", file)
+	require.True(t, dry.DryRun)
+	require.Len(t, dry.Records, 3)
+
+	// Between the plan and the change somebody resolves one of them, and the
+	// owner of another one comes back.
+	b.run(command.ExitOK, "records", "fail", held[0].Key, "--message", "m", "--reason", "x", "--yes")
+	_, err := b.store.Settle(t.Context(), []store.Settlement{{Key: held[1].Key, Token: held[1].Token, Outcome: store.Complete, Result: []byte{}}})
+	require.NoError(t, err)
+
+	done := do(command.ExitError, "release", "--plan", file, "--yes")
+	require.Equal(t, 1, done.Changed)
+	require.Equal(t, []string{"changed", "changed", "done"}, []string{done.Records[0].Result, done.Records[1].Result, done.Records[2].Result})
+	require.True(t, b.get(held[0].Key).NonRetryable)
+	require.Equal(t, store.Completed, b.get(held[1].Key).Status)
+	require.False(t, b.get(held[2].Key).Held)
+	require.True(t, b.get("w/default/other/0/ChargePayment/1").Held, "was not in the plan")
+
+	require.Contains(t, b.run(command.ExitUsage, "records", "fail", "--message", "m", "--plan", file, "--reason", "x").err, "is no dry run of \"fail\"")
+
+	t.Run("what a selection holds beside is skipped, and no failure", func(t *testing.T) {
+		got := do(command.ExitOK, "release", "--workflow", "bulk", "--yes")
+		require.Equal(t, 2, got.Changed)
+		require.Equal(t, 2, got.NotChanged)
+		for _, r := range got.Records {
+			if r.State == "completed" {
+				require.Equal(t, "skipped", r.Result)
+				require.Equal(t, "it is completed", r.Why)
+			}
+		}
+	})
+
+	t.Run("purges a workflow's results", func(t *testing.T) {
+		got := do(command.ExitOK, "purge", "--workflow", "bulk", "--status", "completed", "--yes")
+		require.Equal(t, 2, got.Changed)
+		require.Equal(t, store.Purged, b.get("w/default/bulk/0/ChargePayment/4").Tombstone)
+	})
+
+	t.Run("that the limit cuts off is said to be", func(t *testing.T) {
+		got := b.run(command.ExitError, "records", "release", "--workflow", "bulk", "--status", "failed", "--limit", "1", "--reason", "x")
+		require.Contains(t, got.err, "there may be more records than these 1")
+	})
+
+	t.Run("nothing at all is no failure", func(t *testing.T) {
+		require.Contains(t, b.run(command.ExitOK, "records", "release", "--workflow", "nobody", "--reason", "x").out, "no record matches")
+	})
+
+	t.Run("by the hundreds, in several statements", func(t *testing.T) {
+		for i := range 230 {
+			r := reservation("many", "1")
+			r.Key += strings.Repeat("x", i)
+			b.hold(r)
+		}
+		got := do(command.ExitOK, "release", "--held", "--workflow", "many", "--yes")
+		require.Equal(t, 230, got.Changed)
+		require.Len(t, decode[[]any](t, b.run(command.ExitOK, "records", "audit", "--limit", "1000", "-o", "json").out), 230+2+2+1+1)
+	})
+}
+
+func TestStats(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Regexp(t, `records +0\n`, b.run(command.ExitOK, "stats").out)
+	b.hold(reservation("order-42", "1"))
+	b.insert(reservation("order-42", "2"))
+	r := reservation("order-43", "1")
+	r.ActivityType = "Refund"
+	b.completed(r)
+	out := b.run(command.ExitOK, "stats").out
+	for _, want := range []string{
+		`records +3\n`, `in progress +2: 1 owned \(0 of them pending\), 1 past their lease`, `completed +1, 0 of them`,
+		`held +1, the oldest since 20\S+Z, \S+ ago`, `effect possible +1 that nobody owns`, `oldest expiry +20\S+Z, in \S+`,
+		`table +\S+ KiB with results, and \S+ KiB of indexes`, `read +1 of 1 pages`,
+		`ChargePayment +2 +1 +1 +0 +0 +1 +0 +20`, `Refund +1 +0 +0 +1 +0 +0 +0 +20`,
+	} {
+		require.Regexp(t, want, out)
+	}
+	type stats struct {
+		Estimated bool
+		Total     struct{ Records int64 }
+		Types     []struct {
+			ActivityType string `json:"activity_type"`
+			Held         int64
+		}
+	}
+	got := decode[stats](t, b.run(command.ExitOK, "stats", "--exact", "-o", "json").out)
+	require.EqualValues(t, 3, got.Total.Records)
+	require.Equal(t, "ChargePayment", got.Types[0].ActivityType)
+	require.EqualValues(t, 1, got.Types[0].Held)
+	require.False(t, decode[stats](t, b.run(command.ExitOK, "stats", "--estimate", "-o", "json").out).Estimated, "it fits into the sample")
+	require.Contains(t, b.run(command.ExitUsage, "stats", "--estimate", "--exact").err, "exclude each other")
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		require.Contains(t, run(t, "", "completion", shell).out, "dedupe", shell)
+	}
+	require.Contains(t, run(t, "", "__complete", "records", "").out, "release\t")
+	require.Contains(t, run(t, "", "__complete", "records", "list", "--status", "").out, "in_progress\n")
+	require.Contains(t, run(t, "", "__complete", "stats", "--output", "").out, "json\n")
+}
