@@ -10,10 +10,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/cmd/dedupe/internal/command"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/devserver/devservertest"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(localpgtest.StopAfter(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(devservertest.StopAfter(localpgtest.StopAfter(m))) }
 
 // outcome is what a run of the command line leaves behind.
 type outcome struct {

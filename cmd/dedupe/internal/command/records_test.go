@@ -566,3 +566,11 @@ func TestCompletion(t *testing.T) {
 	require.Contains(t, run(t, "", "__complete", "records", "list", "--status", "").out, "in_progress\n")
 	require.Contains(t, run(t, "", "__complete", "stats", "--output", "").out, "json\n")
 }
+
+// writeFile writes a file that a flag can name.
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
