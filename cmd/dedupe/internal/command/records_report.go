@@ -108,7 +108,7 @@ func judge(e store.Entry, mark string, c store.Change, unfit string) reported {
 // why puts the store's answers into words.
 var why = map[store.Resolved]string{
 	store.ResolvedChanged: "it is no longer as it was looked at: look again",
-	store.ResolvedLive:    "an execution owns it, or somebody outside completes it: wait, or make sure that it is dead",
+	store.ResolvedLive:    "somebody is at work on it",
 	store.ResolvedMissing: "there is no such record",
 	store.ResolvedLocked:  "a transaction has locked it: try again",
 	store.ResolvedNewer:   "a later release wrote it: upgrade this program",

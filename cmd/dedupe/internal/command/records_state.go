@@ -44,7 +44,7 @@ func state(e store.Entry) string {
 func lease(e store.Entry) string {
 	switch {
 	case e.Status != store.InProgress:
-		return "ended, the record is settled"
+		return "ended with the execution"
 	case e.LeaseLeft > 0:
 		return fmt.Sprintf("live, %s left of %s", span(e.LeaseLeft), span(e.LeaseLength))
 	case e.GivenUp:

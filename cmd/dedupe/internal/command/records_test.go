@@ -411,7 +411,7 @@ func TestRecordsChange(t *testing.T) {
 	t.Run("a live lease is refused, and taken with force", func(t *testing.T) {
 		r := b.insert(reservation("live", "1"))
 		got := do(command.ExitError, "release", r.Key, "--yes")
-		require.Contains(t, got.out, "lease_live: an execution owns it")
+		require.Contains(t, got.out, "lease_live: somebody is at work on it")
 		require.Equal(t, r.Token, b.get(r.Key).Token)
 		require.Contains(t, do(command.ExitError, "purge", "--delete", r.Key, "--yes").out, "lease_live")
 		got = do(command.ExitOK, "release", r.Key, "--force", "--yes")
@@ -573,4 +573,26 @@ func writeFile(t *testing.T, text string) string {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
+}
+
+func TestRecordsBehindATransactionPooler(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.hold(reservation("pooled", "1"))
+	b.url = localpgtest.RequirePgBouncer(t, b.url, "pool_mode = transaction\n")
+	require.Contains(t, b.run(command.ExitOK, "records", "list", "--held").out, r.Key)
+	b.run(command.ExitOK, "records", "release", r.Key, "--reason", "x", "--yes")
+	require.Contains(t, b.run(command.ExitOK, "stats").out, "past their lease")
+	require.False(t, b.get(r.Key).Held)
+}
+
+func TestRecordsInASchemaOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	database := localpgtest.RequireDatabase(t)
+	require.Equal(t, command.ExitOK, run(t, database, "migrate", "up", "--schema", "Ours").code)
+	require.Equal(t, command.ExitOK, run(t, database, "records", "list", "--schema", "Ours").code)
+	require.Equal(t, command.ExitOK, run(t, database, "stats", "--schema", "Ours").code)
+	got := run(t, database, "records", "list")
+	require.Equal(t, command.ExitError, got.code)
+	require.Contains(t, got.err, "dedupe migrate up")
 }
