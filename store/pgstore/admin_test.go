@@ -250,6 +250,11 @@ func TestALiveLeaseIsLeftAloneUnlessForced(t *testing.T) {
 		insert(t, b.store, r)
 		settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Pend, Lease: time.Minute}))
 		require.Equal(t, store.ResolvedLive, b.resolve(t, b.change(t, r.Key, store.VerbRelease)))
+		force := func(c *store.Change) { c.Force = true }
+		require.Equal(t, store.ResolvedDone, b.resolve(t, b.change(t, r.Key, store.VerbRelease, force)))
+		require.False(t, b.look(t, r.Key).Pending)
+		require.Equal(t, []store.Settled{store.Stale}, settle(t, b.store, complete(r, "late")), "whoever completes it from outside is told")
+		require.Equal(t, store.ActAcquire, b.decide(t, r))
 	})
 }
 
@@ -263,6 +268,15 @@ func TestAChangeBetweenLookAndActIsNotTouched(t *testing.T) {
 			})
 			require.NoError(t, err)
 			require.True(t, got[0].OK)
+		},
+		"a new owner, that is just as dead": func(t *testing.T, r store.Reservation) {
+			next := again(r)
+			got, err := b.store.Acquire(t.Context(), []store.Acquisition{
+				{Reservation: next, SeenToken: r.Token, SeenStatus: store.InProgress, SeenHeld: true},
+			})
+			require.NoError(t, err)
+			require.True(t, got[0].OK)
+			settle(t, b.store, settlement(next, store.Settlement{Outcome: store.Hold, OwnLease: true}))
 		},
 		"its owner came back with the result": func(t *testing.T, r store.Reservation) {
 			settle(t, b.store, complete(r, "the truth"))

@@ -61,6 +61,9 @@ func TestOperationsPage(t *testing.T) {
 	}
 
 	// What the commands say that they did.
+	completion, err := os.ReadFile(filepath.Join(w.dir, "dedupe.bash"))
+	require.NoError(t, err)
+	require.Contains(t, string(completion), "# bash completion")
 	var got receipt
 	for order, want := range map[string]receipt{"order-42": {"ch_7"}, "order-43": {"from the body"}} {
 		require.NoError(t, s.client.GetWorkflow(t.Context(), w.real(order), "").Get(t.Context(), &got))
