@@ -26,7 +26,8 @@ type Admin interface {
 
 	// Resolve carries out changes, each by itself: see [Verb]. The answers tell
 	// for each what came of it. A key stands at most once. It does not wait for
-	// records that somebody has locked, but says so.
+	// records that somebody has locked, but says so. After an error nothing is
+	// known about any of the changes, and they can be made again as they are.
 	Resolve(ctx context.Context, order Order, changes []Change) ([]Resolved, error)
 
 	// Purge removes results, or whole records, of keys: Resolve for the verbs

@@ -47,7 +47,7 @@ func TestChangeValidate(t *testing.T) {
 	t.Parallel()
 	change := func(verb store.Verb, edits ...func(*store.Change)) store.Change {
 		c := store.Change{
-			Key: "k", Verb: verb, Keep: time.Hour,
+			Key: "k", Token: store.NewToken(), Verb: verb, Keep: time.Hour,
 			Seen: store.Seen{Token: store.NewToken(), Status: store.InProgress, Held: true, EffectPossible: true},
 		}
 		switch verb {
@@ -65,6 +65,7 @@ func TestChangeValidate(t *testing.T) {
 	for _, verb := range all {
 		require.NoError(t, change(verb).Validate(), verb)
 		requireInvalid(t, change(verb, func(c *store.Change) { c.Seen.Token = store.Token{} }).Validate(), "Seen.Token")
+		requireInvalid(t, change(verb, func(c *store.Change) { c.Token = store.Token{} }).Validate(), "zero Token")
 	}
 	requireInvalid(t, change("forget").Validate(), "Verb")
 	only := func(field string, edit func(*store.Change), allowed ...store.Verb) {

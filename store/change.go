@@ -56,6 +56,10 @@ type Change struct {
 	Key string
 	// Seen is the record's state on which the operator decided.
 	Seen Seen
+	// Token is the one that the record gets: [NewToken], a new one for each
+	// change. A change that is carried out again, because the answer to it was
+	// lost, is recognised by it, and by Seen where it deletes.
+	Token Token
 	// Verb is what to do.
 	Verb Verb
 	// Force does it although an execution owns the record, which then loses it.
@@ -90,6 +94,8 @@ func (c Change) Validate() error {
 		return fmt.Errorf("%w: key %q: unknown Verb %q", ErrInvalidArgument, c.Key, c.Verb)
 	case c.Seen.Token.IsZero():
 		return bad("zero Seen.Token")
+	case c.Token.IsZero():
+		return bad("zero Token")
 	case c.Verb.Fits(c.Seen) != "":
 		return bad("Seen does not fit: " + c.Verb.Fits(c.Seen))
 	case c.Force && !resolves:

@@ -47,6 +47,8 @@ type Store struct {
 	rows   map[string]*row
 	// doomed orders the rows that time alone makes removable.
 	doomed doomed
+	// trail is what operators changed, in order.
+	trail []store.Audit
 }
 
 var _ store.Store = (*Store)(nil)
@@ -69,7 +71,7 @@ func New(o Options) (*Store, error) {
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.rows, s.doomed = true, nil, nil
+	s.closed, s.rows, s.doomed, s.trail = true, nil, nil, nil
 }
 
 // Check implements [store.Store].

@@ -24,7 +24,7 @@ func (s *Store) Renew(ctx context.Context, leases []store.Lease) ([]store.Renewa
 			answers[i] = store.Lost
 			continue
 		}
-		r.leaseEnd, r.record.UpdatedAt = now.Add(l.Duration), now
+		r.leaseEnd, r.leaseFor, r.record.UpdatedAt = now.Add(l.Duration), l.Duration, now
 		s.doomed.place(r)
 		answers[i] = store.Renewed
 	}

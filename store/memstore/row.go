@@ -14,6 +14,10 @@ type row struct {
 	leaseEnd time.Time
 	// givenUp: the owner has ended its lease by itself.
 	givenUp bool
+	// leaseFor is how long the lease was given for, and heldSince when the record
+	// was held: for operators.
+	leaseFor  time.Duration
+	heldSince time.Time
 	// pendingFor is the lease that a pending record was given.
 	pendingFor time.Duration
 	// position in the heap of doomed rows; -1 outside of it.
@@ -55,5 +59,5 @@ func (r *row) own(from store.Reservation, now time.Time) {
 		ExpiresAt:      now.Add(from.Retention),
 		Origin:         from.Origin,
 	}
-	r.leaseEnd, r.givenUp = now.Add(from.Lease), false
+	r.leaseEnd, r.leaseFor, r.givenUp = now.Add(from.Lease), from.Lease, false
 }

@@ -83,7 +83,7 @@ func (r *row) pend(t store.Settlement, now time.Time) store.Settled {
 		return store.Applied // repeated: the wait has begun already
 	}
 	r.record.Pending, r.record.UpdatedAt = true, now
-	r.leaseEnd, r.givenUp, r.pendingFor = now.Add(t.Lease), false, t.Lease
+	r.leaseEnd, r.leaseFor, r.givenUp, r.pendingFor = now.Add(t.Lease), t.Lease, false, t.Lease
 	return store.Applied
 }
 
@@ -124,6 +124,9 @@ func (r *row) hold(t store.Settlement, now time.Time) store.Settled {
 		return store.Applied
 	case live && !t.OwnLease:
 		return store.Stale
+	}
+	if !r.record.Held {
+		r.heldSince = now
 	}
 	r.record.Held, r.record.UpdatedAt = true, now
 	if live {

@@ -19,13 +19,6 @@ var resolveds = map[string]store.Resolved{
 	"newer_version": store.ResolvedNewer,
 }
 
-// tokened is a change and the token that it leaves in the record, which tells a
-// repetition that it was carried out.
-type tokened struct {
-	store.Change
-	token store.Token
-}
-
 // Resolve gives records an operator's word.
 func (a *Admin) Resolve(ctx context.Context, order store.Order, changes []store.Change) ([]store.Resolved, error) {
 	return a.change(ctx, "resolve", order, changes, func(v store.Verb) bool { return v != store.VerbPurge && v != store.VerbDelete })
@@ -43,18 +36,14 @@ func (a *Admin) change(
 		return nil, err
 	}
 	order.Actor, order.Reason = forPeople(order.Actor), forPeople(order.Reason)
-	rows := make([]tokened, len(changes))
-	for i, c := range changes {
-		rows[i] = tokened{c, store.NewToken()}
-	}
-	valid := func(c tokened) (string, error) {
+	valid := func(c store.Change) (string, error) {
 		if !serves(c.Verb) {
 			return "", fmt.Errorf("%w: key %q: Verb %q is none of %s", store.ErrInvalidArgument, c.Key, c.Verb, name)
 		}
 		return c.Key, c.Validate()
 	}
-	return carryOut(ctx, a.store, name, rows, valid,
-		func(ctx context.Context, rows []tokened) ([]store.Resolved, []error) {
+	return carryOut(ctx, a.store, name, changes, valid,
+		func(ctx context.Context, rows []store.Change) ([]store.Resolved, []error) {
 			answers, errs := make([]store.Resolved, len(rows)), make([]error, len(rows))
 			for _, part := range a.parts(name) {
 				a.carryOutPart(ctx, order, rows, part, answers, errs)
@@ -66,7 +55,7 @@ func (a *Admin) change(
 // part is the statement that serves some of the verbs.
 type part struct {
 	serves func(store.Verb) bool
-	do     func(context.Context, store.Order, []tokened) ([]store.Resolved, error)
+	do     func(context.Context, store.Order, []store.Change) ([]store.Resolved, error)
 }
 
 func (a *Admin) parts(name string) []part {
@@ -82,9 +71,9 @@ func (a *Admin) parts(name string) []part {
 // carryOutPart carries out those of the changes that the statement serves, and
 // puts their answers where they belong.
 func (a *Admin) carryOutPart(
-	ctx context.Context, order store.Order, rows []tokened, p part, answers []store.Resolved, errs []error,
+	ctx context.Context, order store.Order, rows []store.Change, p part, answers []store.Resolved, errs []error,
 ) {
-	var mine []tokened
+	var mine []store.Change
 	var at []int
 	for i, row := range rows {
 		if p.serves(row.Verb) {
@@ -94,7 +83,7 @@ func (a *Admin) carryOutPart(
 	if len(mine) == 0 {
 		return
 	}
-	got, failed := batch(ctx, a.store, mine, func(ctx context.Context, rows []tokened) ([]store.Resolved, error) {
+	got, failed := batch(ctx, a.store, mine, func(ctx context.Context, rows []store.Change) ([]store.Resolved, error) {
 		return p.do(ctx, order, rows)
 	})
 	for i := range mine {
@@ -102,24 +91,24 @@ func (a *Admin) carryOutPart(
 	}
 }
 
-func (a *Admin) resolve(ctx context.Context, order store.Order, rows []tokened) ([]store.Resolved, error) {
+func (a *Admin) resolve(ctx context.Context, order store.Order, rows []store.Change) ([]store.Resolved, error) {
 	args := append(changeArgs(order, rows),
-		column(rows, func(t *tokened) string { return string(t.Verb) }),
-		column(rows, func(t *tokened) bool { return t.FreshKey }),
-		column(rows, func(t *tokened) []byte { return t.Result }),
-		column(rows, func(t *tokened) []byte { return t.Failure }),
-		column(rows, func(t *tokened) int64 { return microseconds(t.Keep) }),
+		column(rows, func(t *store.Change) string { return string(t.Verb) }),
+		column(rows, func(t *store.Change) bool { return t.FreshKey }),
+		column(rows, func(t *store.Change) []byte { return t.Result }),
+		column(rows, func(t *store.Change) []byte { return t.Failure }),
+		column(rows, func(t *store.Change) int64 { return microseconds(t.Keep) }),
 	)
 	return ask(ctx, a.store.pool, a.sql.resolve, args, len(rows), resolveds)
 }
 
-func (a *Admin) purge(ctx context.Context, order store.Order, rows []tokened) ([]store.Resolved, error) {
+func (a *Admin) purge(ctx context.Context, order store.Order, rows []store.Change) ([]store.Resolved, error) {
 	return ask(ctx, a.store.pool, a.sql.purge, changeArgs(order, rows), len(rows), resolveds)
 }
 
 // remove deletes records. One that is gone may have been deleted by this very
 // change, when the answer to it was lost.
-func (a *Admin) remove(ctx context.Context, order store.Order, rows []tokened) ([]store.Resolved, error) {
+func (a *Admin) remove(ctx context.Context, order store.Order, rows []store.Change) ([]store.Resolved, error) {
 	answers, err := ask(ctx, a.store.pool, a.sql.remove, changeArgs(order, rows), len(rows), resolveds)
 	for i := range rows {
 		if err != nil || answers[i] != store.ResolvedMissing {
@@ -135,19 +124,19 @@ func (a *Admin) remove(ctx context.Context, order store.Order, rows []tokened) (
 	return answers, err
 }
 
-func changeArgs(order store.Order, rows []tokened) []any {
+func changeArgs(order store.Order, rows []store.Change) []any {
 	return []any{
-		column(rows, func(t *tokened) string { return t.Key }),
-		column(rows, func(t *tokened) string { return t.Seen.Token.String() }),
-		column(rows, func(t *tokened) string { return string(t.Seen.Status) }),
-		column(rows, func(t *tokened) bool { return t.Seen.Held }),
-		column(rows, func(t *tokened) bool { return t.Seen.Pending }),
-		column(rows, func(t *tokened) bool { return t.Seen.EffectPossible }),
-		column(rows, func(t *tokened) int64 { return int64(t.Seen.Generation) }),
-		column(rows, func(t *tokened) string { return string(t.Seen.Tombstone) }),
-		column(rows, func(t *tokened) string { return t.Named() }),
-		column(rows, func(t *tokened) string { return t.token.String() }),
-		column(rows, func(t *tokened) bool { return t.Force }),
+		column(rows, func(t *store.Change) string { return t.Key }),
+		column(rows, func(t *store.Change) string { return t.Seen.Token.String() }),
+		column(rows, func(t *store.Change) string { return string(t.Seen.Status) }),
+		column(rows, func(t *store.Change) bool { return t.Seen.Held }),
+		column(rows, func(t *store.Change) bool { return t.Seen.Pending }),
+		column(rows, func(t *store.Change) bool { return t.Seen.EffectPossible }),
+		column(rows, func(t *store.Change) int64 { return int64(t.Seen.Generation) }),
+		column(rows, func(t *store.Change) string { return string(t.Seen.Tombstone) }),
+		column(rows, func(t *store.Change) string { return t.Named() }),
+		column(rows, func(t *store.Change) string { return t.Token.String() }),
+		column(rows, func(t *store.Change) bool { return t.Force }),
 		order.Actor, order.Reason, store.RecordVersion,
 	}
 }

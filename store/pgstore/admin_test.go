@@ -37,7 +37,7 @@ func (b bundle) look(t *testing.T, key string) store.Entry {
 // change is a change of a record as it is now.
 func (b bundle) change(t *testing.T, key string, verb store.Verb, edit ...func(*store.Change)) store.Change {
 	t.Helper()
-	c := store.Change{Key: key, Seen: b.look(t, key).Seen(), Verb: verb}
+	c := store.Change{Key: key, Seen: b.look(t, key).Seen(), Token: store.NewToken(), Verb: verb}
 	if verb != store.VerbPurge && verb != store.VerbDelete {
 		c.Keep = time.Hour
 	}

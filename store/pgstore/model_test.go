@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store/memstore"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
 )
 
 // Steps of the clock are whole minutes and limits end on half ones, so that the
@@ -28,6 +29,8 @@ type model struct {
 	step   func(time.Duration)
 	// owned are the reservations that were ever made, stale ones included.
 	owned []store.Reservation
+	// seen are the records that operators have looked at.
+	seen []store.Entry
 	// results are those of completed records.
 	results map[string][]byte
 }
@@ -165,6 +168,102 @@ func (m *model) settle(t *rapid.T) {
 	}
 }
 
+// operate is what an operator does about a record, or about what it was before.
+func (m *model) operate(t *rapid.T) {
+	key := rapid.SampledFrom(modelKeys).Draw(t, "key")
+	look := func(s store.Store) []store.Entry {
+		entries, err := adminOf(s).Find(context.Background(), []string{key})
+		require.NoError(m.t, err)
+		return entries
+	}
+	found := look(m.pg)
+	if len(found) > 0 {
+		m.seen = append(m.seen, found[0])
+		require.Equal(m.t, look(m.memory)[0].Seen(), found[0].Seen())
+		require.Equal(m.t, look(m.memory)[0].GivenUp && found[0].Status == store.InProgress, found[0].GivenUp && found[0].Status == store.InProgress)
+	}
+	if len(m.seen) == 0 {
+		t.Skip("nobody has seen anything yet")
+	}
+	e := m.seen[len(m.seen)-1]
+	if rapid.Bool().Draw(t, "seen long ago") {
+		e = rapid.SampledFrom(m.seen).Draw(t, "entry")
+	}
+	c := rapid.SampledFrom([]store.Change{
+		{Verb: store.VerbRelease, Keep: modelRetention},
+		{Verb: store.VerbRelease, Keep: modelLease, FreshKey: true},
+		{Verb: store.VerbRelease, Keep: modelRetention, Force: true},
+		{Verb: store.VerbComplete, Keep: modelRetention, Result: []byte("given")},
+		{Verb: store.VerbComplete, Keep: modelRetention, Force: true},
+		{Verb: store.VerbFail, Keep: modelRetention, Failure: []byte("given")},
+		{Verb: store.VerbPurge},
+		{Verb: store.VerbDelete},
+	}).Draw(t, "change")
+	if c.Verb.Fits(e.Seen()) != "" {
+		t.Skip("the verb does not fit")
+	}
+	c.Key, c.Seen, c.Token = e.Key, e.Seen(), store.NewToken()
+	before, _ := m.read(m.pg, e.Key)
+	answer := both(m, c, func(s store.Store, c store.Change) ([]store.Resolved, error) {
+		do := adminOf(s).Resolve
+		if c.Verb == store.VerbPurge || c.Verb == store.VerbDelete {
+			do = adminOf(s).Purge
+		}
+		return do(context.Background(), order, []store.Change{c})
+	})[0]
+	if answer == store.ResolvedDone {
+		return
+	}
+	after, _ := m.read(m.pg, e.Key)
+	require.Equal(m.t, before, after, "%s wrote", answer)
+}
+
+// count compares what both stores count.
+func (m *model) count(*rapid.T) {
+	stats := func(s store.Store) store.Counts {
+		st, err := adminOf(s).Stats(context.Background(), store.StatsOptions{})
+		require.NoError(m.t, err)
+		require.Equal(m.t, st.Total.Held, st.Held)
+		st.Total.Oldest = time.Time{}
+		return st.Total
+	}
+	require.Equal(m.t, stats(m.memory), stats(m.pg))
+	list := func(s store.Store, q store.Query) []string {
+		q.Limit = 10
+		entries, err := adminOf(s).List(context.Background(), q)
+		require.NoError(m.t, err)
+		return keysOf(entries)
+	}
+	for _, q := range []store.Query{{}, {Held: true}, {PastLease: true}, {Pending: true}, {Status: store.Completed}, {After: "a"}} {
+		require.Equal(m.t, list(m.memory, q), list(m.pg, q), "%+v", q)
+	}
+}
+
+// adminOf is the operators' side of a store, whose first answers may be lost.
+func adminOf(s store.Store) store.Admin {
+	switch s := s.(type) {
+	case *memstore.Store:
+		return s.Admin()
+	case *pgstore.Store:
+		return s.Admin()
+	case twice:
+		return twiceAdmin{adminOf(s.Store)}
+	}
+	return nil
+}
+
+type twiceAdmin struct{ store.Admin }
+
+func (a twiceAdmin) Resolve(ctx context.Context, o store.Order, c []store.Change) ([]store.Resolved, error) {
+	_, _ = a.Admin.Resolve(ctx, o, c)
+	return a.Admin.Resolve(ctx, o, c)
+}
+
+func (a twiceAdmin) Purge(ctx context.Context, o store.Order, c []store.Change) ([]store.Resolved, error) {
+	_, _ = a.Admin.Purge(ctx, o, c)
+	return a.Admin.Purge(ctx, o, c)
+}
+
 func (m *model) evict(t *rapid.T) {
 	limit := rapid.IntRange(1, 3).Draw(t, "limit")
 	both(m, limit, func(s store.Store, n int) (int, error) { return s.Evict(context.Background(), n) })
@@ -205,7 +304,7 @@ func TestPostgresDoesWhatTheModelDoes(t *testing.T) {
 		m := &model{t: r, memory: memory, pg: b.store, now: &now, step: advance, results: map[string][]byte{}}
 		r.Repeat(map[string]func(*rapid.T){
 			"claim": m.claim, "claim more": m.claim, "renew": m.renew, "settle": m.settle, "settle more": m.settle,
-			"evict": m.evict, "clock": m.clock, "": m.check,
+			"operate": m.operate, "operate more": m.operate, "count": m.count, "evict": m.evict, "clock": m.clock, "": m.check,
 		})
 	})
 }

@@ -128,7 +128,7 @@ func (r *report) apply(ctx context.Context, a store.Admin, order store.Order, q 
 		changes := make([]store.Change, len(part))
 		for i, n := range part {
 			changes[i] = q.change
-			changes[i].Key, changes[i].Seen = r.Records[n].Key, r.Records[n].seen
+			changes[i].Key, changes[i].Seen, changes[i].Token = r.Records[n].Key, r.Records[n].seen, store.NewToken()
 		}
 		answers, err := q.apply(ctx, a, order, changes)
 		if err != nil {
