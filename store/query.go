@@ -51,6 +51,10 @@ type Query struct {
 	PastLease bool
 	// Pending selects records that somebody outside completes.
 	Pending bool
+	// EffectPossible selects records that nobody owns and of which nobody knows
+	// whether they had their effect, held or not: a call that was never tried
+	// again has been held by nobody.
+	EffectPossible bool
 	// Namespace, WorkflowID, RunID and ActivityType select by the latest
 	// execution's. Empty: any.
 	Namespace, WorkflowID, RunID, ActivityType string

@@ -45,6 +45,7 @@ func selects(q store.Query, e store.Entry) bool {
 	same := func(asked, is string) bool { return asked == "" || asked == is }
 	return (len(q.Ranges) == 0 || slices.ContainsFunc(q.Ranges, within)) &&
 		(!q.Held || e.Held) && (!q.Pending || e.Pending) &&
+		(!q.EffectPossible || e.EffectPossible && !e.LeaseLive()) &&
 		(!q.PastLease || e.Status == store.InProgress && !e.LeaseLive()) &&
 		same(string(q.Status), string(e.Status)) && same(q.Namespace, e.Namespace) && same(q.WorkflowID, e.WorkflowID) &&
 		same(q.RunID, e.RunID) && same(q.ActivityType, e.ActivityType) && e.Key > q.After

@@ -35,7 +35,7 @@ func (a *Admin) List(ctx context.Context, q store.Query) ([]store.Entry, error) 
 		column(q.Ranges, func(r *store.KeyRange) string { return r.From }),
 		column(q.Ranges, func(r *store.KeyRange) string { return r.Before }),
 		string(q.Status), q.Pending, q.PastLease,
-		q.Namespace, q.WorkflowID, q.RunID, q.ActivityType, q.After, q.Limit,
+		q.Namespace, q.WorkflowID, q.RunID, q.ActivityType, q.After, q.Limit, q.EffectPossible,
 	}
 	sql := a.sql.list
 	if q.Held {

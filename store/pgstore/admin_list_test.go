@@ -146,7 +146,7 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	b, advance := setupClock(t)
 	a := b.store.Admin()
-	for i := range 6 {
+	for i := range 7 {
 		r := underPolicy(fmt.Sprintf("key-%d", i), store.Refuse)
 		r.Namespace, r.WorkflowID, r.RunID = "prod", fmt.Sprintf("order-%d", i%2), fmt.Sprintf("run-%d", i)
 		switch i {
@@ -164,6 +164,10 @@ func TestList(t *testing.T) {
 		case 5:
 			r.ActivityType = "Refund"
 			insert(t, b.store, r)
+		case 6:
+			r.Namespace, r.WorkflowID = "", ""
+			insert(t, b.store, r)
+			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Fail, Failure: []byte("s3cret"), EffectPossible: true}))
 		}
 		advance(time.Second)
 	}
@@ -173,11 +177,11 @@ func TestList(t *testing.T) {
 		query store.Query
 		want  []string
 	}{
-		"everything, in the order of the keys": {store.Query{}, []string{"key-0", "key-1", "key-2", "key-3", "key-4", "key-5"}},
+		"everything, in the order of the keys": {store.Query{}, []string{"key-0", "key-1", "key-2", "key-3", "key-4", "key-5", "key-6"}},
 		"the worklist, the oldest first":       {store.Query{Held: true}, []string{"key-1", "key-0"}},
 		"the worklist of a workflow":           {store.Query{Held: true, WorkflowID: "order-0"}, []string{"key-0"}},
 		"the worklist of a range":              {store.Query{Held: true, Ranges: []store.KeyRange{store.KeysWithPrefix("key-0")}}, []string{"key-0"}},
-		"by status":                            {store.Query{Status: store.Failed}, []string{"key-3"}},
+		"by status":                            {store.Query{Status: store.Failed}, []string{"key-3", "key-6"}},
 		"by workflow":                          {store.Query{WorkflowID: "order-1"}, []string{"key-1", "key-3", "key-5"}},
 		"by run":                               {store.Query{RunID: "run-2"}, []string{"key-2"}},
 		"by activity":                          {store.Query{ActivityType: "Refund"}, []string{"key-5"}},
@@ -185,6 +189,7 @@ func TestList(t *testing.T) {
 		"by all of them":                       {store.Query{Namespace: "prod", WorkflowID: "order-1", ActivityType: "ChargePayment", Status: store.InProgress}, []string{"key-1"}},
 		"what is pending":                      {store.Query{Pending: true}, []string{"key-4"}},
 		"what is past its lease":               {store.Query{PastLease: true}, []string{"key-0", "key-1"}},
+		"what nobody knows, held or not":       {store.Query{EffectPossible: true}, []string{"key-0", "key-1", "key-6"}},
 		"a page":                               {store.Query{After: "key-1", Limit: 2}, []string{"key-2", "key-3"}},
 	} {
 		t.Run(name, func(t *testing.T) {

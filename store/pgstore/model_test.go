@@ -234,7 +234,7 @@ func (m *model) count(*rapid.T) {
 		require.NoError(m.t, err)
 		return keysOf(entries)
 	}
-	for _, q := range []store.Query{{}, {Held: true}, {PastLease: true}, {Pending: true}, {Status: store.Completed}, {After: "a"}} {
+	for _, q := range []store.Query{{}, {Held: true}, {PastLease: true}, {Pending: true}, {EffectPossible: true}, {Status: store.Completed}, {After: "a"}} {
 		require.Equal(m.t, list(m.memory, q), list(m.pg, q), "%+v", q)
 	}
 }

@@ -24,10 +24,12 @@ const entryColumns = `
     r.lineage, r.invocation, r.namespace, r.workflow_id, r.run_id, r.activity_id,
     r.activity_type, r.scheduled_at, r.attempt, r.owner, r.trace_parent`
 
-// selected are the conditions of a query, $3 to $10, on a row r.
+// selected are the conditions of a query, $3 to $10 and $12, on a row r.
 const selected = `($3::text = '' OR r.status = $3::text)
       AND (NOT $4::boolean OR r.pending)
       AND (NOT $5::boolean OR (r.status = 'in_progress' AND ` + leaseEnd + ` <= clock_timestamp()))
+      AND (NOT $12::boolean OR (r.effect_possible
+           AND (r.status <> 'in_progress' OR ` + leaseEnd + ` <= clock_timestamp())))
       AND ($6::text = '' OR r.namespace = $6::text)
       AND ($7::text = '' OR r.workflow_id = $7::text)
       AND ($8::text = '' OR r.run_id = $8::text)

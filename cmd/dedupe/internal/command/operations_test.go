@@ -12,9 +12,11 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	sdkactivity "go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/cmd/dedupe/internal/command"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
@@ -36,6 +38,9 @@ func TestOperationsPage(t *testing.T) {
 		switch {
 		case body > 1, strings.HasSuffix(id, "-47"):
 			return nil
+		case strings.HasSuffix(id, "-48"):
+			return temporal.NewApplicationErrorWithOptions("timeout talking to the provider", "",
+				temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour})
 		case strings.HasSuffix(id, "-46"):
 			hangs <- struct{}{}
 			<-ctx.Done()
@@ -49,6 +54,10 @@ func TestOperationsPage(t *testing.T) {
 		s.held(w.real("order-" + n))
 	}
 	require.NoError(t, s.start(w.real("order-47")).Get(t.Context(), nil))
+	lost := s.start(w.real("order-48"))
+	require.Eventually(t, func() bool { return len(s.sent(w.real("order-48"))) > 0 }, time.Minute, 10*time.Millisecond)
+	require.NoError(t, s.client.TerminateWorkflow(t.Context(), lost.GetID(), "", "too late"))
+	require.Eventually(t, func() bool { return s.get(keyOf(lost.GetID())).Status == store.Failed }, time.Minute, 10*time.Millisecond)
 	hung := s.start(w.real("order-46"))
 	<-hangs
 

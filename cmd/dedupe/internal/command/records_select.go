@@ -15,13 +15,13 @@ import (
 type selectFlags struct {
 	namespace, workflow, run, activity, keyPrefix string
 	status                                        string
-	held, pastLease, pending                      bool
+	held, effectPossible, pastLease, pending      bool
 	limit                                         int
 	after                                         string
 }
 
 // selecting are the flags that select; the others only say how.
-var selecting = []string{"workflow", "run", "activity", "status", "held", "past-lease", "pending"}
+var selecting = []string{"workflow", "run", "activity", "status", "held", "effect-possible", "past-lease", "pending"}
 
 func (f *selectFlags) register(c *cobra.Command, limit int) {
 	flags := c.Flags()
@@ -30,6 +30,7 @@ func (f *selectFlags) register(c *cobra.Command, limit int) {
 	flags.StringVar(&f.activity, "activity", "", "records of this activity `type`")
 	flags.StringVar(&f.status, "status", "", "records of this `status`: in_progress, completed or failed")
 	flags.BoolVar(&f.held, "held", false, "records that wait for an operator, the oldest first")
+	flags.BoolVar(&f.effectPossible, "effect-possible", false, "records of which nobody knows whether they had their effect,\nand that nobody owns, held or not")
 	flags.BoolVar(&f.pastLease, "past-lease", false, "records in progress whose lease is over")
 	flags.BoolVar(&f.pending, "pending", false, "records that are completed from outside")
 	flags.IntVar(&f.limit, "limit", limit, fmt.Sprintf("how many records at most, up to %d", store.MaxListed))
@@ -69,7 +70,7 @@ func (f *selectFlags) validate() error {
 // it: neither reads the table. Held records are few, and have their own index.
 func (f *selectFlags) queries() []store.Query {
 	q := store.Query{
-		Held: f.held, PastLease: f.pastLease, Pending: f.pending, Status: store.Status(f.status),
+		Held: f.held, EffectPossible: f.effectPossible, PastLease: f.pastLease, Pending: f.pending, Status: store.Status(f.status),
 		Namespace: f.namespace, WorkflowID: f.workflow, RunID: f.run, ActivityType: f.activity,
 		After: f.after, Limit: f.limit,
 	}

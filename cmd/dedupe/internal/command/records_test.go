@@ -201,6 +201,7 @@ func TestRecordsList(t *testing.T) {
 	require.Empty(t, keys("--workflow", "order-42", "--namespace", "test"))
 	require.Len(t, keys("--run", "run-1"), 5)
 	require.Len(t, keys("--past-lease"), 2)
+	require.Len(t, keys("--effect-possible"), 2)
 
 	page := b.run(command.ExitOK, "records", "list", "-o", "json", "--limit", "2")
 	require.Contains(t, page.err, "there may be more than these 2")

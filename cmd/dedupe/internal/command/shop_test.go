@@ -75,7 +75,7 @@ func (s *shop) work() (stop func()) {
 // order is a workflow that charges once.
 func order(ctx workflow.Context) (receipt, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: 10 * time.Second,
+		StartToCloseTimeout: 40 * time.Second,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 50 * time.Millisecond},
 	})
 	var r receipt
