@@ -127,8 +127,8 @@ SELECT i.ord, CASE
     ELSE 'missing' END
 FROM input i LEFT JOIN decided d ON d.ord = i.ord LEFT JOIN changed c ON c.ord = i.ord`
 
-// after is the row that an UPDATE leaves, for the audit trail.
-const after = `to_jsonb((SELECT a FROM (SELECT` + auditColumns + `) a))`
+// rowAfter is the row that an UPDATE leaves, for the audit trail.
+const rowAfter = `to_jsonb((SELECT a FROM (SELECT` + auditColumns + `) a))`
 
 // resolveSQL gives records the operator's word. A record that failed stays
 // failed when it is released, so that people can still read how; nothing but an
@@ -151,7 +151,7 @@ const resolveSQL = changeHead + `
     JOIN unnest($15::text[], $16::boolean[], $17::bytea[], $18::bytea[], $19::bigint[])
         WITH ORDINALITY AS v (verb, fresh_key, result, failure, keep_us, ord) ON v.ord = d.ord
     WHERE d.answer = 'change' AND r.key = i.key
-    RETURNING i.ord, ` + after + ` AS after` + changeTail
+    RETURNING i.ord, ` + rowAfter + ` AS after` + changeTail
 
 // purgeSQL puts a tombstone in a result's place.
 const purgeSQL = changeHead + `
@@ -162,7 +162,7 @@ const purgeSQL = changeHead + `
         response_body = NULL
     FROM decided d JOIN input i ON i.ord = d.ord
     WHERE d.answer = 'change' AND r.key = i.key
-    RETURNING i.ord, ` + after + ` AS after` + changeTail
+    RETURNING i.ord, ` + rowAfter + ` AS after` + changeTail
 
 // deleteSQL removes records.
 const deleteSQL = changeHead + `
