@@ -96,7 +96,7 @@ func (f *changeFlags) run(c *cobra.Command, env Env, flags *adminFlags, keys []s
 	case failed != nil:
 		return failed
 	case report.more:
-		return fmt.Errorf("dedupe: there may be more records than these %d: raise --limit, or repeat the command", len(report.Records))
+		return fmt.Errorf("dedupe: there may be more records than these %d: %s", len(report.Records), f.selects.rest(report.Records[len(report.Records)-1].Key))
 	case report.refused > 0:
 		return fmt.Errorf("dedupe: %d of %d records: not changed, see above", report.refused, len(report.Records))
 	}

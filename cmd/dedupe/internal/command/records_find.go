@@ -38,12 +38,13 @@ Where workers have an Options.KeyPrefix, --key-prefix must name it.`,
 			if err != nil {
 				return err
 			}
-			return printEntries(env, output, entries, more)
+			return printEntries(env, output, &selects, entries, more)
 		},
 	}
 	c.Flags().StringVar(&selects.workflow, "workflow", "", "workflow `ID`")
 	c.Flags().StringVar(&selects.activity, "activity", "", "activity `type`")
 	c.Flags().IntVar(&selects.limit, "limit", 100, "how many records at most")
+	c.Flags().StringVar(&selects.after, "after", "", "only records behind this `key`: the next page")
 	selects.registerWhere(c)
 	output.register(c)
 	return c

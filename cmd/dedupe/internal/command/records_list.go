@@ -41,17 +41,16 @@ for --timeout at most.`,
 			if err != nil {
 				return err
 			}
-			return printEntries(env, output, entries, more)
+			return printEntries(env, output, &selects, entries, more)
 		},
 	}
 	selects.register(c, 100)
-	c.Flags().StringVar(&selects.after, "after", "", "continue the list behind this `key`")
 	output.register(c)
 	return c
 }
 
 // printEntries writes a list, and says on standard error what it lacks.
-func printEntries(env Env, output outputFlag, entries []store.Entry, more bool) error {
+func printEntries(env Env, output outputFlag, selects *selectFlags, entries []store.Entry, more bool) error {
 	list := make([]entryJSON, len(entries))
 	for i, e := range entries {
 		list[i] = newEntryJSON(e)
@@ -68,7 +67,7 @@ func printEntries(env Env, output outputFlag, entries []store.Entry, more bool) 
 	case len(entries) == 0:
 		_, err = fmt.Fprintln(env.Err, "no record matches")
 	case more:
-		_, err = fmt.Fprintf(env.Err, "there may be more than these %d: raise --limit, or narrow down\n", len(entries))
+		_, err = fmt.Fprintf(env.Err, "there may be more than these %d: %s\n", len(entries), selects.rest(entries[len(entries)-1].Key))
 	}
 	return err
 }

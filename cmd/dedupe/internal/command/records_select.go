@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,7 @@ func (f *selectFlags) register(c *cobra.Command, limit int) {
 	flags.BoolVar(&f.effectPossible, "effect-possible", false, "records of which nobody knows whether they had their effect,\nand that nobody owns, held or not")
 	flags.BoolVar(&f.pastLease, "past-lease", false, "records in progress whose lease is over")
 	flags.BoolVar(&f.pending, "pending", false, "records that are completed from outside")
+	flags.StringVar(&f.after, "after", "", "only records behind this `key`: the next page")
 	flags.IntVar(&f.limit, "limit", limit, fmt.Sprintf("how many records at most, up to %d", store.MaxListed))
 	f.registerWhere(c)
 	_ = c.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(
@@ -87,18 +89,28 @@ func (f *selectFlags) queries() []store.Query {
 	return []store.Query{named, others}
 }
 
-// list asks the queries, up to the limit, and tells whether there may be more.
+// list asks the queries, and tells whether there may be more than the limit. What
+// it gives is in the order of the keys, whichever query has found it, so that
+// --after can go on behind the last one.
 func (f *selectFlags) list(ctx context.Context, a store.Admin) (entries []store.Entry, more bool, err error) {
 	for _, q := range f.queries() {
-		q.Limit = f.limit - len(entries)
-		if q.Limit == 0 {
-			return entries, true, nil
-		}
 		found, err := a.List(ctx, q)
 		if err != nil {
 			return nil, false, err
 		}
+		more = more || len(found) == q.Limit
 		entries = append(entries, found...)
 	}
-	return entries, len(entries) == f.limit, nil
+	if !f.held {
+		slices.SortFunc(entries, func(x, y store.Entry) int { return strings.Compare(x.Key, y.Key) })
+	}
+	return entries[:min(len(entries), f.limit)], more || len(entries) > f.limit, nil
+}
+
+// rest says how to get at what the limit has left out.
+func (f *selectFlags) rest(last string) string {
+	if f.held {
+		return "raise --limit, or repeat the command when these are resolved"
+	}
+	return fmt.Sprintf("raise --limit, or go on with --after '%s'", plain(last))
 }

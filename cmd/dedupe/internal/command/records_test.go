@@ -191,8 +191,13 @@ func TestRecordsList(t *testing.T) {
 		}
 		return keys
 	}
-	require.Equal(t, []string{"w/default/order-42/0/ChargePayment/1", "w/default/order-42/0/ChargePayment/2", business.Key},
-		keys("--workflow", "order-42"), "by its key, and then by its column")
+	require.Equal(t, []string{business.Key, "w/default/order-42/0/ChargePayment/1", "w/default/order-42/0/ChargePayment/2"},
+		keys("--workflow", "order-42"), "by their keys, and by its column")
+	for last, want := range map[string]int{business.Key: 2, "w/default/order-42/0/ChargePayment/1": 1} {
+		require.Len(t, keys("--workflow", "order-42", "--after", last), want, "a page goes on where the one before has ended")
+	}
+	require.Contains(t, b.run(command.ExitOK, "records", "list", "--workflow", "order-42", "--limit", "1").err,
+		"there may be more than these 1: raise --limit, or go on with --after 'b/default/ChargePayment/invoice-7'")
 	require.Equal(t, []string{"w/default/order-42/0/ChargePayment/1"}, keys("--held", "--workflow", "order-42"))
 	require.Equal(t, []string{"w/default/order-43/0/ChargePayment/1"}, keys("--status", "completed"))
 	require.Empty(t, keys("--workflow", "order-42", "--namespace", "test"))
