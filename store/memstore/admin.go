@@ -45,11 +45,11 @@ func (a *Admin) change(ctx context.Context, order store.Order, changes []store.C
 		return nil, err
 	}
 	s := a.store
-	now, unlock, err := s.lock(ctx)
+	now, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer s.mu.Unlock()
 	answers := make([]store.Resolved, len(changes))
 	for i, c := range changes {
 		answers[i] = s.change(order, c, now)

@@ -68,11 +68,11 @@ func (s *Store) deleted(order store.Order, c store.Change) bool {
 
 // Audit implements [store.Admin].
 func (a *Admin) Audit(ctx context.Context, key string, limit int) ([]store.Audit, error) {
-	_, unlock, err := a.store.lock(ctx)
+	_, err := a.store.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer a.store.mu.Unlock()
 	var trail []store.Audit
 	for _, t := range slices.Backward(a.store.trail) {
 		if len(trail) < limit && (key == "" || t.Key == key) {

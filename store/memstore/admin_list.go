@@ -53,11 +53,11 @@ func selects(q store.Query, e store.Entry) bool {
 
 // entries answers the rows that are meant, in the order of their keys.
 func (a *Admin) entries(ctx context.Context, means func(store.Entry) bool) ([]store.Entry, error) {
-	now, unlock, err := a.store.lock(ctx)
+	now, err := a.store.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer a.store.mu.Unlock()
 	var entries []store.Entry
 	for _, r := range a.store.rows {
 		if e := r.entry(now); means(e) {
@@ -70,11 +70,11 @@ func (a *Admin) entries(ctx context.Context, means func(store.Entry) bool) ([]st
 
 // Stats implements [store.Admin]. It counts everything: there are no pages.
 func (a *Admin) Stats(ctx context.Context, _ store.StatsOptions) (store.Stats, error) {
-	now, unlock, err := a.store.lock(ctx)
+	now, err := a.store.lock(ctx)
 	if err != nil {
 		return store.Stats{}, err
 	}
-	defer unlock()
+	defer a.store.mu.Unlock()
 	st := store.Stats{At: wall(now)}
 	types := map[string]*store.Counts{}
 	for _, r := range a.store.rows {

@@ -11,8 +11,8 @@ import (
 
 var _ store.Admin = (*Admin)(nil)
 
-// Admin is a [store.Admin] in Postgres, beside a store: it uses the store's pool
-// and its Options, and ends with it. Its database user needs SELECT and INSERT on
+// Admin is a [store.Admin] in Postgres, beside a store: it uses the pool that the store
+// was made with, and its Options, and ends with it. Its database user needs SELECT and INSERT on
 // idempotency_audit as well.
 type Admin struct {
 	store *Store
@@ -23,7 +23,7 @@ type Admin struct {
 // large table take longer than a worker's calls: give the store a CallTimeout to
 // match.
 func (s *Store) Admin() *Admin {
-	return &Admin{store: s, sql: newAdminStatements(s.options.Schema)}
+	return &Admin{store: s, sql: newAdminStatements(s.options)}
 }
 
 // once is a call of an operator that is carried out as a whole.
@@ -55,7 +55,7 @@ func (a *Admin) Audit(ctx context.Context, key string, limit int) ([]store.Audit
 		sql, args = a.sql.auditOf, []any{limit, key}
 	}
 	return once(ctx, a, "audit", key, func(ctx context.Context) (trail []store.Audit, err error) {
-		err = query(ctx, a.store.pool, sql, args, func(rows pgx.Rows) error {
+		err = query(ctx, a.store.callers, sql, args, func(rows pgx.Rows) error {
 			var t store.Audit
 			var before, after *string
 			err := rows.Scan(&t.ID, &t.At, &t.Key, &t.Verb, &t.Actor, &t.Reason, &before, &after)

@@ -83,9 +83,10 @@ func (a *Admin) carryOutPart(
 	if len(mine) == 0 {
 		return
 	}
-	got, failed := batch(ctx, a.store, mine, func(ctx context.Context, rows []store.Change) ([]store.Resolved, error) {
+	send := direct(func(ctx context.Context, rows []store.Change) ([]store.Resolved, error) {
 		return p.do(ctx, order, rows)
 	})
+	got, failed := batch(ctx, a.store, mine, send, send)
 	for i := range mine {
 		answers[at[i]], errs[at[i]] = got[i], failed[i]
 	}
@@ -99,24 +100,24 @@ func (a *Admin) resolve(ctx context.Context, order store.Order, rows []store.Cha
 		column(rows, func(t *store.Change) []byte { return t.Failure }),
 		column(rows, func(t *store.Change) int64 { return microseconds(t.Keep) }),
 	)
-	return ask(ctx, a.store.pool, a.sql.resolve, args, len(rows), resolveds)
+	return ask(ctx, a.store.callers, a.sql.resolve, args, len(rows), resolveds)
 }
 
 func (a *Admin) purge(ctx context.Context, order store.Order, rows []store.Change) ([]store.Resolved, error) {
-	return ask(ctx, a.store.pool, a.sql.purge, changeArgs(order, rows), len(rows), resolveds)
+	return ask(ctx, a.store.callers, a.sql.purge, changeArgs(order, rows), len(rows), resolveds)
 }
 
 // remove deletes records. One that is gone may have been deleted by this very
 // change, when the answer to it was lost.
 func (a *Admin) remove(ctx context.Context, order store.Order, rows []store.Change) ([]store.Resolved, error) {
-	answers, err := ask(ctx, a.store.pool, a.sql.remove, changeArgs(order, rows), len(rows), resolveds)
+	answers, err := ask(ctx, a.store.callers, a.sql.remove, changeArgs(order, rows), len(rows), resolveds)
 	for i := range rows {
 		if err != nil || answers[i] != store.ResolvedMissing {
 			continue
 		}
 		args := []any{rows[i].Key, order.Actor, order.Reason, rows[i].Seen.Token.String()}
 		var ours bool
-		err = query(ctx, a.store.pool, a.sql.removed, args, func(rows pgx.Rows) error { return rows.Scan(&ours) })
+		err = query(ctx, a.store.callers, a.sql.removed, args, func(rows pgx.Rows) error { return rows.Scan(&ours) })
 		if ours {
 			answers[i] = store.ResolvedDone
 		}

@@ -17,7 +17,7 @@ func (a *Admin) Stats(ctx context.Context, o store.StatsOptions) (store.Stats, e
 }
 
 func (a *Admin) stats(ctx context.Context, o store.StatsOptions) (st store.Stats, err error) {
-	err = query(ctx, a.store.pool, a.sql.size, []any{a.sql.records}, func(rows pgx.Rows) error {
+	err = query(ctx, a.store.callers, a.sql.size, []any{a.sql.records}, func(rows pgx.Rows) error {
 		var held, expiry *time.Time
 		err := rows.Scan(&st.At, &st.Pages, &st.TableBytes, &st.IndexBytes, &st.Held, &held, &expiry)
 		st.At, st.OldestHeld, st.OldestExpiry = st.At.UTC(), utc(held), utc(expiry)
@@ -32,7 +32,7 @@ func (a *Admin) stats(ctx context.Context, o store.StatsOptions) (st store.Stats
 		percent = 100 * float64(o.MaxPages) / float64(st.Pages)
 		st.Estimated, st.SampledPages = true, o.MaxPages
 	}
-	err = query(ctx, a.store.pool, a.sql.count, []any{percent}, func(rows pgx.Rows) error {
+	err = query(ctx, a.store.callers, a.sql.count, []any{percent}, func(rows pgx.Rows) error {
 		var t store.TypeCounts
 		var oldest *time.Time
 		err := rows.Scan(append(append([]any{&t.ActivityType}, numbers(&t.Counts)...), &oldest)...)

@@ -35,7 +35,8 @@ var _ store.Store = (*Store)(nil)
 // Store is a [store.Store] in Postgres. Make one with [New]; one is enough for
 // a process.
 type Store struct {
-	pool    Pool          // the caller's, or own
+	callers Pool          // the caller's
+	pool    Pool          // own, or the caller's
 	own     *pgxpool.Pool // ours, to close; nil where the caller's is shared
 	options Options
 	sql     statements
@@ -75,6 +76,7 @@ func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
+		callers: pool,
 		pool:    pool,
 		options: options.withDefaults(),
 		waiting: make(chan struct{}, 1),

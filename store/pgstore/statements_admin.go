@@ -120,7 +120,7 @@ const changeTail = `
     FROM changed c JOIN decided d ON d.ord = c.ord JOIN input i ON i.ord = c.ord
     ORDER BY i.ord
 )
-SELECT i.ord, CASE
+SELECT ARRAY[i.ord], CASE
     WHEN c.ord IS NOT NULL THEN 'done'
     WHEN d.answer <> 'change' THEN d.answer
     WHEN (SELECT true FROM {records} r WHERE r.key = i.key) THEN 'locked'
@@ -228,14 +228,14 @@ type adminStatements struct {
 	list, held, find, resolve, purge, remove, removed, audit, auditOf, size, count string
 }
 
-func newAdminStatements(schema string) adminStatements {
+func newAdminStatements(o Options) adminStatements {
 	name := func(table string) string {
-		if schema == "" {
+		if o.Schema == "" {
 			return pgx.Identifier{table}.Sanitize()
 		}
-		return pgx.Identifier{schema, table}.Sanitize()
+		return pgx.Identifier{o.Schema, table}.Sanitize()
 	}
-	records := name("idempotency_records")
+	records := name(o.Table)
 	put := strings.NewReplacer("{records}", records, "{audit}", name("idempotency_audit")).Replace
 	return adminStatements{
 		records: records,

@@ -156,4 +156,7 @@ func TestCompletion(t *testing.T) {
 	}
 	got := run(t, "", "__complete", "config", "")
 	require.Contains(t, got.out, "check\t")
+	require.Contains(t, run(t, "", "__complete", "records", "").out, "release\t")
+	require.Contains(t, run(t, "", "__complete", "records", "list", "--status", "").out, "in_progress\n")
+	require.Contains(t, run(t, "", "__complete", "stats", "--output", "").out, "json\n")
 }

@@ -41,13 +41,3 @@ func TestStats(t *testing.T) {
 	require.False(t, decode[stats](t, b.run(command.ExitOK, "stats", "--estimate", "-o", "json").out).Estimated, "it fits into the sample")
 	require.Contains(t, b.run(command.ExitUsage, "stats", "--estimate", "--exact").err, "exclude each other")
 }
-
-func TestCompletion(t *testing.T) {
-	t.Parallel()
-	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		require.Contains(t, run(t, "", "completion", shell).out, "dedupe", shell)
-	}
-	require.Contains(t, run(t, "", "__complete", "records", "").out, "release\t")
-	require.Contains(t, run(t, "", "__complete", "records", "list", "--status", "").out, "in_progress\n")
-	require.Contains(t, run(t, "", "__complete", "stats", "--output", "").out, "json\n")
-}
