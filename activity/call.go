@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,6 +21,7 @@ const (
 	kindStandalone = "s" // namespace, activity ID, activity run, type
 	childMark      = "c" // follows the kind where the scope is a parent's
 	localMark      = "l" // follows the kind of a local activity's key
+	effectMark     = "d" // follows all of that in the key of an effect: one more part, its name
 )
 
 // source tells where a call's identity comes from: an attribute of telemetry.
@@ -30,11 +32,15 @@ const (
 	sourceBusiness   source = "business_key" // the caller's own key
 	sourceInvocation source = "invocation"   // no usable header
 	sourceStandalone source = "standalone"   // no workflow
+	sourceEffect     source = "effect"       // a name within an activity
 )
 
 // call is one logical activity call.
 type call struct {
 	key     string
+	prefix  string
+	kind    string
+	parts   []string // of the key, after its kind
 	source  source
 	onOther store.OtherExecution
 	origin  store.Origin
@@ -57,23 +63,37 @@ func identify(prefix string, info sdkactivity.Info, facts *wire.Facts, p Policy)
 	case info.WorkflowExecution.ID == "":
 		c.source = sourceStandalone
 		c.origin.Lineage = info.ActivityRunID
-		c.key = joinKey(prefix, kindStandalone, ns, info.ActivityID, info.ActivityRunID, typ)
+		c.name(prefix, kindStandalone, ns, info.ActivityID, info.ActivityRunID, typ)
 	case facts == nil:
 		c.source = sourceInvocation
 		c.origin.Lineage = info.WorkflowExecution.RunID
-		c.key = joinKey(prefix, kind(kindInvocation), ns, info.WorkflowExecution.ID,
+		c.name(prefix, kind(kindInvocation), ns, info.WorkflowExecution.ID,
 			info.WorkflowExecution.RunID, info.ActivityID, nanos(info.ScheduledTime), typ)
 	case facts.BusinessKey != "":
 		c.source = sourceBusiness
 		c.onOther = store.AnyExecution
 		c.origin.Lineage = lineageOf(info, facts)
-		c.key = joinKey(prefix, kind(kindBusiness), ns, typ, facts.BusinessKey)
+		c.name(prefix, kind(kindBusiness), ns, typ, facts.BusinessKey)
 	default:
 		c.source = sourceWorkflow
 		c.origin.Lineage = lineageOf(info, facts)
 		k, where, position := place(info, facts, p.Scope)
-		c.key = joinKey(prefix, kind(k), ns, where, position, typ, facts.CallName())
+		c.name(prefix, kind(k), ns, where, position, typ, facts.CallName())
 	}
+	return c
+}
+
+// name makes the call's key.
+func (c *call) name(prefix, kind string, parts ...string) {
+	c.prefix, c.kind, c.parts = prefix, kind, parts
+	c.key = joinKey(prefix, kind, parts...)
+}
+
+// effect is the call of an effect inside this one: the activity's key, and the
+// names of the effects that lead to it.
+func (c call) effect(path []string) call {
+	c.source = sourceEffect
+	c.key = joinKey(c.prefix, c.kind+effectMark, append(slices.Clone(c.parts), joinParts(path))...)
 	return c
 }
 

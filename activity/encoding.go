@@ -64,11 +64,25 @@ func (c encoding) result(ctx context.Context, info sdkactivity.Info, result any)
 	case *commonpb.Payloads: // already encoded, by a test environment or another interceptor
 		return r, nil
 	}
+	return c.about(ctx, info).ToPayloads(result)
+}
+
+// about is the data converter for results of the activity.
+func (c encoding) about(ctx context.Context, info sdkactivity.Info) converter.DataConverter {
 	data := c.in(info).data
 	if aware, ok := data.(workflow.ContextAware); ok {
 		data = aware.WithContext(ctx)
 	}
-	return data.ToPayloads(result)
+	return data
+}
+
+// decode reads what result has encoded. Without a payload the value stays as it is.
+func (c encoding) decode(ctx context.Context, info sdkactivity.Info, result any, into any) error {
+	payloads, _ := result.(*commonpb.Payloads)
+	if payloads == nil {
+		return nil
+	}
+	return c.about(ctx, info).FromPayloads(payloads, into)
 }
 
 // marshalPayloads keeps nil and empty apart: a result without payload is nil,

@@ -20,6 +20,16 @@ const pendingGrace = 30 * time.Second
 
 // finish settles a body that has returned, and answers Temporal.
 func (e *execution) finish(ctx context.Context, lease store.Lease, result any, err error) (any, error) {
+	if e.effect == nil {
+		if leaving, recorded := e.body.end(); recorded {
+			return e.leave(ctx, leaving, err)
+		}
+		if doubt := e.body.doubt; doubt != nil && err == nil {
+			// What the body makes of a commit that may not have happened is no
+			// result.
+			err = doubt
+		}
+	}
 	s, outcome := store.Settlement{Key: lease.Key, Token: lease.Token}, telemetry.Executed
 	switch {
 	case err == sdkactivity.ErrResultPending && !e.info.IsLocalActivity: //nolint:errorlint // Temporal compares with ==, so a wrapped one is an ordinary error
@@ -37,6 +47,10 @@ func (e *execution) finish(ctx context.Context, lease store.Lease, result any, e
 		outcome = telemetry.Failed
 	}
 	settled, known := e.settle(ctx, s)
+	if known && settled == store.Stale && e.effect != nil {
+		e.record(ctx, telemetry.Superseded)
+		return nil, lostLease(e.call)
+	}
 	if known && settled == store.Stale && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrLeaseLost)) {
 		return e.superseded(ctx)
 	}
@@ -78,6 +92,14 @@ func (e *execution) succeed(ctx context.Context, s *store.Settlement, result any
 // would refuse.
 func (e *execution) fail(ctx context.Context, s *store.Settlement, err error) error {
 	err, noEffect := withoutMark(err)
+	if ours := ownIn(err); ours != nil {
+		// The store's trouble, or a refusal of ours inside the body, is no outcome
+		// of the activity's.
+		s.Outcome = store.Release
+		s.EffectPossible = !noEffect || e.effectBefore
+		s.NewGeneration = !s.EffectPossible
+		return ours
+	}
 	if err, s.Failure, s.NonRetryable = e.failure(err); noEffect {
 		s.Outcome = store.Fail
 		s.EffectPossible = e.effectBefore

@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/owner"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -61,12 +62,25 @@ const (
 	// ErrTypeDeadlinePassed: the attempt's deadline was over before the body
 	// could start. Nothing was written.
 	ErrTypeDeadlinePassed = "dedupe.DeadlinePassed"
+	// ErrTypeSerialization: a transaction of InTx lost against a concurrent one,
+	// and nothing of it stands. Retried by itself.
+	ErrTypeSerialization = "dedupe.Serialization"
 )
 
 // ErrLeaseLost is the cause (context.Cause) with which a body's context is
 // cancelled when another execution has taken its record over. What the body
 // still does is not recorded: stop.
-var ErrLeaseLost = errors.New("dedupe: lease lost: another execution has taken this call over")
+var ErrLeaseLost = owner.ErrLeaseLost
+
+// Errors of [Do], found with errors.Is; the first one is InTx's too.
+var (
+	// ErrNotDeduplicated: the call has no record to work with. The function did
+	// not run.
+	ErrNotDeduplicated = owner.ErrNotDeduplicated
+	// ErrDuplicateEffect: the name was used before in this execution. The function
+	// did not run.
+	ErrDuplicateEffect = errors.New("dedupe: an effect of this name was made before in this execution")
+)
 
 // refuse makes an error that Temporal does not retry.
 func refuse(errType, format string, args ...any) error {
@@ -89,6 +103,9 @@ func later(errType string, delay time.Duration, cause error, format string, args
 func conflictError(c call, found store.Record, hashes []string) error {
 	hint := "the activity's arguments changed under a key that stays"
 	switch {
+	case c.source == sourceEffect:
+		hint = "the effect of this name was made for other arguments: name it after what makes it another one, " +
+			"or say with DoOptions.Fingerprint what counts"
 	case c.source == sourceBusiness:
 		hint = "the business key already names an operation with other arguments"
 	case found.RunID != c.origin.RunID:

@@ -8,6 +8,7 @@ import (
 	sdkactivity "go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/owner"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
@@ -30,13 +31,26 @@ type execution struct {
 	effectBefore bool
 	kept         *keptLease
 	spent        time.Duration // on deduplication, for telemetry
-}
 
-type executionKey struct{}
+	// form is what the request's fingerprint is made of.
+	form []byte
+	// effect is set where this is an effect inside an activity, body what the
+	// body of an activity has done so far.
+	effect *effect
+	body   *body
+}
 
 // executionFrom returns the execution that ctx belongs to, or nil.
 func executionFrom(ctx context.Context) *execution {
-	e, _ := ctx.Value(executionKey{}).(*execution)
+	e, _ := owner.From(ctx).(*execution)
+	return e
+}
+
+// root is the execution of the activity that an effect is in.
+func (e *execution) root() *execution {
+	for e.effect != nil {
+		e = e.effect.parent
+	}
 	return e
 }
 
@@ -45,7 +59,8 @@ func newExecution(ctx context.Context, i *Interceptor, info sdkactivity.Info, p 
 	c.origin.TraceParent = telemetry.TraceParent(ctx)
 	return &execution{
 		i: i, info: info, policy: p, call: c, hashes: hashes,
-		log: callLogger{sdkactivity.GetLogger(ctx), c.key},
+		log:  callLogger{sdkactivity.GetLogger(ctx), c.key},
+		body: &body{},
 	}
 }
 
@@ -62,7 +77,7 @@ func (e *execution) execute(ctx context.Context, next interceptor.ActivityInboun
 		e.unprotected = true
 		e.log.Error("dedupe: running without a record, the store cannot be reached", "Error", err)
 		e.record(ctx, telemetry.Unprotected)
-		return next.ExecuteActivity(context.WithValue(ctx, executionKey{}, e), in)
+		return next.ExecuteActivity(owner.With(ctx, e), in)
 	}
 	if err != nil {
 		return nil, err

@@ -52,3 +52,8 @@ func StoredFailure(b []byte) ([]byte, error) {
 	}
 	return marshalFailure(f)
 }
+
+// EffectKey returns the key of an effect inside a call.
+func EffectKey(prefix string, info sdkactivity.Info, facts *wire.Facts, p Policy, path ...string) string {
+	return identify(prefix, info, facts, p).effect(path).key
+}

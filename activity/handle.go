@@ -78,6 +78,7 @@ func PendingHandle(ctx context.Context) Handle {
 		f.NonRetryable = info.RetryPolicy.NonRetryableErrorTypes
 	}
 	if e := executionFrom(ctx); e != nil {
+		e = e.root()
 		f.DataConverter, f.FailureConverter = e.i.encoding.names()
 		f.MaxResultBytes = e.policy.MaxResultBytes
 		if e.kept != nil {

@@ -114,6 +114,7 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 			"give its policy a Fingerprint function, or the type a DedupeFingerprint method", info.ActivityType.Name, withoutValues(err))
 	}
 	e := newExecution(ctx, a.i, info, policy, c, fingerprints(a.i.options.FingerprintSecrets, c.key, form))
+	e.form = form
 	return e.execute(ctx, a.Next, in)
 }
 

@@ -94,7 +94,7 @@ func (k *keeper) renew() {
 	}
 	k.mu.Unlock()
 
-	answers, err := k.ask(keeping, min(k.timeout, shortest(keeping)/4))
+	answers, err := k.ask(context.Background(), keeping, min(k.timeout, shortest(keeping)/4))
 
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -124,11 +124,11 @@ func (k *keeper) renew() {
 const minRetry = 100 * time.Millisecond
 
 // ask renews. One call may not take so long that its failure costs the lease.
-func (k *keeper) ask(leases []*keptLease, timeout time.Duration) ([]store.Renewal, error) {
+func (k *keeper) ask(ctx context.Context, leases []*keptLease, timeout time.Duration) ([]store.Renewal, error) {
 	if len(leases) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	args := make([]store.Lease, len(leases))
 	for i, l := range leases {

@@ -82,6 +82,19 @@ func TestKeys(t *testing.T) {
 		require.NotEqual(t, a, b)
 	})
 
+	t.Run("an effect's key is its activity's with a mark and the names that lead to it", func(t *testing.T) {
+		t.Parallel()
+		key := func(path ...string) string { return activity.EffectKey("eu", info(), facts(nil), activity.Policy{}, path...) }
+		require.Equal(t, "eu:wd/prod/order-42/0/Charge/2/charge", key("charge"))
+		require.Equal(t, "eu:wd/prod/order-42/0/Charge/2/outer%2Finner", key("outer", "inner"))
+		require.Equal(t, "eu:wd/prod/order-42/0/Charge/2/outer%252Finner", key("outer/inner"))
+		require.Equal(t, "wld/prod/order-42/0/Charge/2/charge", activity.EffectKey("", local, facts(nil), activity.Policy{}, "charge"))
+		require.Equal(t, "sd/prod/charge-42/act-run-1/Charge/charge", activity.EffectKey("", standalone, nil, activity.Policy{}, "charge"))
+		long := key(strings.Repeat("n", 4096))
+		require.LessOrEqual(t, len(long), store.MaxKeyBytes)
+		require.NotEqual(t, long, key(strings.Repeat("n", 4095)+"m"))
+	})
+
 	t.Run("the attempt number never enters a key", func(t *testing.T) {
 		t.Parallel()
 		second := info()
@@ -101,7 +114,7 @@ func FuzzKeys(f *testing.F) {
 	f.Add("", "w", "a%2Fb", "", "w", "a/b")
 	f.Add("p", "b", "é", "p", "b", "\xc3\xa9")
 	f.Fuzz(func(t *testing.T, prefixA, kindA, partsA, prefixB, kindB, partsB string) {
-		kinds := []string{"w", "e", "r", "b", "i", "s", "wl", "wc", "wcl", "el", "ec", "rl", "bl", "il"}
+		kinds := []string{"w", "e", "r", "b", "i", "s", "wl", "wc", "wcl", "el", "ec", "rl", "bl", "il", "wd", "bld", "wcd"}
 		if len(prefixA) > 64 || len(prefixB) > 64 || !slices.Contains(kinds, kindA) || !slices.Contains(kinds, kindB) {
 			t.Skip()
 		}

@@ -1,6 +1,6 @@
 package activity
 
-import "errors"
+import "slices"
 
 // noEffectError carries an author's word that the body had no effect.
 type noEffectError struct{ err error }
@@ -24,16 +24,52 @@ func NoEffect(err error) error {
 	return &noEffectError{err}
 }
 
+// sealedError hides the marks within from whoever looks through it: they speak of
+// an effect, and not of the activity around it.
+type sealedError struct{ err error }
+
+func (s *sealedError) Error() string { return s.err.Error() }
+func (s *sealedError) Unwrap() error { return s.err }
+
+// seal returns an error whose marks are gone or hidden.
+func seal(err error) error {
+	if err, marked := withoutMark(err); !marked {
+		return err
+	}
+	err, _ = withoutMark(err)
+	if marked(err) {
+		return &sealedError{err}
+	}
+	return err
+}
+
 // withoutMark tells whether the error is marked, and takes the mark off where
 // it stands on top: Temporal looks at the outermost error.
 func withoutMark(err error) (error, bool) {
-	var mark *noEffectError
-	marked := errors.As(err, &mark)
+	found := marked(err)
 	for {
-		top, ok := err.(*noEffectError) //nolint:errorlint // only the outermost
-		if !ok {
-			return err, marked
+		switch top := err.(type) { //nolint:errorlint // only the outermost
+		case *noEffectError:
+			err = top.err
+		case *sealedError:
+			err = top.err
+		default:
+			return err, found
 		}
-		err = top.err
 	}
+}
+
+// marked looks for a mark that is not sealed.
+func marked(err error) bool {
+	switch e := err.(type) { //nolint:errorlint // each error of the chain is looked at
+	case nil, *sealedError:
+		return false
+	case *noEffectError:
+		return true
+	case interface{ Unwrap() error }:
+		return marked(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), marked)
+	}
+	return false
 }

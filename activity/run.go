@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/owner"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -16,7 +17,7 @@ import (
 // it.
 func (e *execution) run(ctx context.Context, lease store.Lease, next interceptor.ActivityInboundInterceptor, in *interceptor.ExecuteActivityInput) (any, error) {
 	return e.conclude(ctx, lease, func() (any, error) {
-		return next.ExecuteActivity(context.WithValue(ctx, executionKey{}, e), in)
+		return next.ExecuteActivity(owner.With(ctx, e), in)
 	})
 }
 
@@ -78,6 +79,12 @@ func overrun(p Policy, info sdkactivity.Info) time.Duration {
 
 // settleAbandoned records that the body never returned.
 func (e *execution) settleAbandoned(ctx context.Context, lease store.Lease, value any) {
+	if e.effect == nil {
+		if _, recorded := e.body.end(); recorded {
+			e.drop()
+			return
+		}
+	}
 	s := store.Settlement{Key: lease.Key, Token: lease.Token, Outcome: store.Release, EffectPossible: true}
 	if value != nil {
 		if failure, err := e.i.encoding.in(e.info).failure(temporal.NewApplicationError(fmt.Sprintf("panic: %v", value), "PanicError")); err == nil {

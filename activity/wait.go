@@ -37,7 +37,11 @@ type waiter struct {
 }
 
 func newWaiter(ctx context.Context, e *execution) waiter {
-	return waiter{e: e, since: time.Now(), poll: pollFirst, beat: newHeartbeater(ctx, e.info)}
+	w := waiter{e: e, since: time.Now(), poll: pollFirst}
+	if e.effect == nil { // inside a body, heartbeats are the user's own
+		w.beat = newHeartbeater(ctx, e.info)
+	}
+	return w
 }
 
 func (w *waiter) stop() { w.beat.stop() }
@@ -53,7 +57,7 @@ func (w *waiter) wait(ctx context.Context, r retryLater) error {
 		return err
 	}
 	waited := time.Since(w.since)
-	if r.atOnce || waited >= w.limit() {
+	if (r.atOnce || waited >= w.limit()) && !w.e.staysInAttempt() {
 		want := min(max(r.delay, minBounce), w.e.i.options.MaxBounce)
 		if delay, ok := bounce(w.e.info, r.errType, want, time.Now()); ok {
 			return later(r.errType, delay, r.cause, "%s: call %q: %s after waiting %v; trying again in %v",
