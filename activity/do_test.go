@@ -316,7 +316,9 @@ func TestDoErrors(t *testing.T) {
 			t.Parallel()
 			p := activity.Policy{Takeover: policy}
 			if policy == store.Verify {
-				p.Verify = func(context.Context, activity.VerifyRequest) (activity.Verification, error) { return activity.NotDone(), nil }
+				p.Verify = func(context.Context, activity.VerifyRequest) (activity.Verification, error) {
+					return activity.NotDone(), nil
+				}
 			}
 			b, f := setup(t, withPolicy(p)), &effects{fails: errDeclined}
 			// The author's word about the activity lets it run again.

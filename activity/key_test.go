@@ -84,7 +84,9 @@ func TestKeys(t *testing.T) {
 
 	t.Run("an effect's key is its activity's with a mark and the names that lead to it", func(t *testing.T) {
 		t.Parallel()
-		key := func(path ...string) string { return activity.EffectKey("eu", info(), facts(nil), activity.Policy{}, path...) }
+		key := func(path ...string) string {
+			return activity.EffectKey("eu", info(), facts(nil), activity.Policy{}, path...)
+		}
 		require.Equal(t, "eu:wd/prod/order-42/0/Charge/2/charge", key("charge"))
 		require.Equal(t, "eu:wd/prod/order-42/0/Charge/2/outer%2Finner", key("outer", "inner"))
 		require.Equal(t, "eu:wd/prod/order-42/0/Charge/2/outer%252Finner", key("outer/inner"))

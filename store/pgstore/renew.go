@@ -24,9 +24,13 @@ func (s *Store) Renew(ctx context.Context, leases []store.Lease) ([]store.Renewa
 }
 
 func (s *Store) renew(ctx context.Context, rows []store.Lease) ([]store.Renewal, error) {
-	return ask(ctx, s.pool, s.sql.renew, []any{
+	return ask(ctx, s.pool, s.sql.renew, renewalArgs(rows), len(rows), renewals)
+}
+
+func renewalArgs(rows []store.Lease) []any {
+	return []any{
 		column(rows, func(l *store.Lease) string { return l.Key }),
 		column(rows, func(l *store.Lease) string { return l.Token.String() }),
 		column(rows, func(l *store.Lease) int64 { return microseconds(l.Duration) }),
-	}, len(rows), renewals)
+	}
 }

@@ -302,6 +302,19 @@ SELECT array_agg(a.ord), a.answer FROM (
 const getSQL = `SELECT` + recordColumns + ` FROM {records} r
 WHERE r.key = ANY ($1::text[]) AND {replanned}`
 
+// lockSQL locks a record for the rest of the transaction, and sets a timeout for as
+// long: how long the transaction may idle, or the statement wait.
+const lockSQL = `SELECT` + recordColumns + ` FROM {records} r
+WHERE r.key = $1::text AND (SELECT set_config($2::text, $3::text, true)) IS NOT NULL
+FOR UPDATE OF r`
+
+// A transaction of InTx that fails goes back to where it had locked the record, and
+// renews the lease before it ends.
+const (
+	savepointSQL       = `SAVEPOINT dedupe_in_tx`
+	backToSavepointSQL = `ROLLBACK TO SAVEPOINT dedupe_in_tx`
+)
+
 // evictSQL removes what may go, the oldest first. The rows are found by their
 // place, not by a join: with stale statistics a join took minutes. The clock
 // stands in a subquery because the planner uses an index only for a value that
@@ -338,6 +351,8 @@ type statements struct {
 	records string // the table's name, as it stands in the statements
 
 	reserve, acquire, renew, settle, settleAlone, get, evict, checkSession, checkSchema string
+
+	lock, savepoint, backToSavepoint string
 }
 
 // newStatements puts in the names of the tables. Where plans are kept by the
@@ -366,5 +381,7 @@ func newStatements(o Options, keepPlans bool) statements {
 		evict:        put(evictSQL),
 		checkSession: put(checkSessionSQL),
 		checkSchema:  put(checkSchemaSQL),
+
+		lock: put(lockSQL), savepoint: savepointSQL, backToSavepoint: backToSavepointSQL,
 	}
 }
