@@ -2,6 +2,7 @@ package dedupe
 
 import (
 	"context"
+	"net/http"
 
 	sdkworkflow "go.temporal.io/sdk/workflow"
 
@@ -97,6 +98,7 @@ const (
 	ErrTypeInvalidCall        = activity.ErrTypeInvalidCall
 	ErrTypeHeaderRequired     = activity.ErrTypeHeaderRequired
 	ErrTypeDeadlinePassed     = activity.ErrTypeDeadlinePassed
+	ErrTypeSerialization      = activity.ErrTypeSerialization
 )
 
 // ErrLeaseLost is the cause with which a body's context is cancelled when
@@ -131,6 +133,46 @@ type ProviderKey = activity.ProviderKey
 // belongs to: stable over attempts, crashes and takeovers. It panics outside an
 // activity.
 func Key(ctx context.Context) ProviderKey { return activity.Key(ctx) }
+
+// DoOptions are the choices of [DoWith].
+type DoOptions = activity.DoOptions
+
+// Errors of [Do], of pgstore.InTx and of [Transport], found with errors.Is.
+var (
+	// ErrNotDeduplicated: the call has no record to work with. Nothing was done.
+	ErrNotDeduplicated = activity.ErrNotDeduplicated
+	// ErrDuplicateEffect: the name was used before in this execution. Nothing was
+	// done.
+	ErrDuplicateEffect = activity.ErrDuplicateEffect
+	// ErrUnnamedRequest: two requests of one activity would carry the same key. The
+	// second was not sent.
+	ErrUnnamedRequest = activity.ErrUnnamedRequest
+)
+
+// Do makes a named effect inside an activity and records its result the moment fn
+// returns, so that no later attempt makes it again, whatever becomes of the activity.
+// docs/effects.md says when to use Do, and when [Key] or pgstore.InTx.
+func Do[T any](ctx context.Context, name string, fn func(ctx context.Context) (T, error)) (T, error) {
+	return activity.Do(ctx, name, fn)
+}
+
+// DoWith is [Do] with options.
+func DoWith[T any](ctx context.Context, name string, options DoOptions, fn func(ctx context.Context) (T, error)) (T, error) {
+	return activity.DoWith(ctx, name, options, fn)
+}
+
+// Transport sends an Idempotency-Key, derived from [Key] for each downstream call,
+// with the POST and PATCH requests of activities. base does the sending; nil is
+// http.DefaultTransport. service names what is behind it, such as "stripe".
+func Transport(base http.RoundTripper, service ...string) http.RoundTripper {
+	return activity.Transport(base, service...)
+}
+
+// WithRequestName names the requests made with ctx through a [Transport], where one
+// activity sends several to the same path.
+func WithRequestName(ctx context.Context, name string) context.Context {
+	return activity.WithRequestName(ctx, name)
+}
 
 // NoEffect marks an error with the author's word that this execution had no
 // effect, so that the call can run again under every takeover policy.

@@ -78,6 +78,7 @@ type inbound struct {
 // ExecuteActivity deduplicates the execution if its type has a policy.
 func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	info := sdkactivity.GetInfo(ctx)
+	ctx = withSentRequests(ctx)
 	policy, ok := a.i.options.policyFor(info.ActivityType.Name)
 	if !ok || executionFrom(ctx) != nil || sessionActivity(info.ActivityType.Name) {
 		return a.Next.ExecuteActivity(ctx, in)
