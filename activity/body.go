@@ -15,8 +15,9 @@ type body struct {
 	mu    sync.Mutex
 	names map[string]bool
 	state bodyState
-	// leaving is the recorded result, once there is one.
-	leaving any
+	// leaving is the result that a transaction has recorded, if it has.
+	leaving  any
+	recorded bool
 	// doubt is why nobody knows whether the transaction has committed.
 	doubt error
 }
@@ -81,6 +82,7 @@ func (b *body) endTx(state bodyState, leaving any, doubt error) {
 	defer b.mu.Unlock()
 	if b.state == bodyInTx {
 		b.state, b.leaving, b.doubt = state, leaving, doubt
+		b.recorded = state == bodyRecorded
 	}
 }
 
@@ -89,9 +91,8 @@ func (b *body) endTx(state bodyState, leaving any, doubt error) {
 func (b *body) end() (leaving any, recorded bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	recorded = b.state == bodyRecorded
 	b.state = bodyEnded
-	return b.leaving, recorded
+	return b.leaving, b.recorded
 }
 
 // leave answers with the result that a transaction has recorded, whatever the body
