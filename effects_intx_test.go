@@ -99,6 +99,21 @@ func TestInTx(t *testing.T) {
 		})
 	}
 
+	t.Run("it is the same in a local activity", func(t *testing.T) {
+		t.Parallel()
+		l := setupLedger(t)
+		result, err := l.performs(l.client(l.plugin()), locally, func(ctx context.Context) (string, error) {
+			if l.attempts.Add(1) == 1 {
+				return "", errAfterEffect
+			}
+			_, err := l.transfer(ctx)
+			return "something else", err
+		})
+		require.NoError(t, err)
+		require.Equal(t, "transferred", result)
+		require.Equal(t, 1, l.transfers())
+	})
+
 	t.Run("a failure before the commit leaves nothing, and the retry does it all", func(t *testing.T) {
 		t.Parallel()
 		l := setupLedger(t)
@@ -130,7 +145,7 @@ func TestInTx(t *testing.T) {
 		result, err := l.performs(l.client(l.plugin()), regularly, func(ctx context.Context) (string, error) {
 			switch l.attempts.Add(1) {
 			case 1:
-				_, err := pgstore.InTxWith(ctx, l.pool, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(tx pgx.Tx) (string, error) {
+				_, err := pgstore.InTxWith(ctx, l.pool, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(pgx.Tx) (string, error) {
 					return "", &pgconn.PgError{Code: "40001", Message: "could not serialize access"}
 				})
 				return "", errors.Join(errAfterEffect, err) // wrapped as authors do

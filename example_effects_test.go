@@ -17,7 +17,7 @@ func ExampleDo() {
 	records, _ := memstore.New(memstore.Options{})
 	charges, attempts := 0, 0
 	receipt, err := runOnce(records, dedupe.Policy{}, pay(nil), func(ctx context.Context) (string, error) {
-		receipt, err := dedupe.Do(ctx, "charge", func(ctx context.Context) (string, error) {
+		receipt, err := dedupe.Do(ctx, "charge", func(context.Context) (string, error) {
 			charges++ // at a provider that knows no keys
 			return fmt.Sprint("receipt ", charges), nil
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/wire"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
 // Interceptor is the activity half of the deduplication. One serves any number
@@ -18,6 +19,7 @@ type Interceptor struct {
 	interceptor.WorkerInterceptorBase
 
 	options    Options
+	records    store.Store // Options.Store as the program gave it
 	telemetry  *telemetry.Telemetry
 	encoding   encoding
 	keeper     *keeper
@@ -38,6 +40,7 @@ func New(options Options) (*Interceptor, error) {
 	}
 	i := &Interceptor{
 		options:   options,
+		records:   options.Store,
 		telemetry: t,
 		encoding:  newEncoding(options.DataConverter, options.FailureConverter),
 		gate:      newGate(options.MaxConcurrentStoreCalls, options.StoreQueueTimeout),

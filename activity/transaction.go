@@ -28,7 +28,7 @@ var (
 )
 
 // Store is the one of the options.
-func (e *execution) Store() store.Store { return e.i.options.Store }
+func (e *execution) Store() store.Store { return e.i.records }
 
 // Begin claims the one transaction of the activity.
 func (e *execution) Begin() (owner.Transaction, error) {

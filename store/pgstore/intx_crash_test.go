@@ -191,7 +191,7 @@ func TestInTxCrash(t *testing.T) {
 			return got[0].OK
 		}
 		held := make(chan []store.Settled, 1)
-		_, err := pgstore.InTx(e.context(t), b.pool, func(tx pgx.Tx) (string, error) {
+		_, err := pgstore.InTx(e.context(t), b.pool, func(pgx.Tx) (string, error) {
 			require.Eventually(t, func() bool { return !get(t, b.store, r).LeaseLive() }, 20*time.Second, 10*time.Millisecond)
 			require.False(t, acquire(), "the row is locked")
 			go func() {
