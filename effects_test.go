@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -149,6 +150,27 @@ func TestEffects(t *testing.T) {
 		require.Equal(t, "receipt 1", receipt)
 		require.EqualValues(t, 1, charges.Load())
 		require.EqualValues(t, 2, attempts.Load())
+	})
+
+	t.Run("a hundred at once, in Postgres, wait for each other's looks at the lease", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.inPostgres()
+		var made atomic.Int32
+		sum, err := b.performs(b.client(b.plugin()), regularly, func(ctx context.Context) (string, error) {
+			var all sync.WaitGroup
+			errs := make([]error, 100)
+			for i := range errs {
+				all.Go(func() {
+					_, errs[i] = dedupe.Do(ctx, fmt.Sprint("item ", i), func(context.Context) (int32, error) { return made.Add(1), nil })
+				})
+			}
+			all.Wait()
+			return fmt.Sprint(sdkactivity.GetInfo(ctx).Attempt), errors.Join(errs...)
+		})
+		require.NoError(t, err)
+		require.Equal(t, "1", sum, "in the first attempt")
+		require.EqualValues(t, 100, made.Load())
 	})
 
 	t.Run("outside an activity, and in one without a policy, there are none", func(t *testing.T) {

@@ -3,6 +3,9 @@ package activity_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,6 +102,27 @@ func TestDoOwner(t *testing.T) {
 		})
 	})
 
+	t.Run("effects that begin at once share a look at the lease", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := &slow{Store: setup(t).store}
+			b := setup(t, withStore(s))
+			_, err := b.run(1, func(ctx context.Context) error {
+				var all sync.WaitGroup
+				errs := make([]error, 10)
+				for i := range errs {
+					all.Go(func() {
+						_, errs[i] = activity.Do(ctx, fmt.Sprint("item ", i), func(context.Context) (int, error) { return i, nil })
+					})
+				}
+				all.Wait()
+				return errors.Join(errs...)
+			})
+			require.NoError(t, err)
+			require.EqualValues(t, 2, s.renewals.Load(), "the first one's, and one for all that came meanwhile")
+		})
+	})
+
 	t.Run("a store that comes back in time delays an effect, and no more", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
@@ -152,4 +176,16 @@ func TestDoOwner(t *testing.T) {
 		}
 		require.Equal(t, 1, f.made)
 	})
+}
+
+// slow is a store that takes its time to renew, and counts.
+type slow struct {
+	store.Store
+	renewals atomic.Int32
+}
+
+func (s *slow) Renew(ctx context.Context, l []store.Lease) ([]store.Renewal, error) {
+	s.renewals.Add(1)
+	time.Sleep(time.Millisecond) //nolint:forbidigo // fake clock
+	return s.Store.Renew(ctx, l)
 }

@@ -56,7 +56,7 @@ func newEffect(ctx context.Context, name string, o DoOptions) (*execution, error
 	return &execution{
 		i: root.i, info: root.info, policy: effectPolicy(root.policy), call: c, form: form, hashes: hashes,
 		log:  callLogger{log.With(sdkactivity.GetLogger(ctx), "Effect", strings.Join(path, "/")), c.key},
-		body: root.body, effect: &effect{parent: parent, path: path},
+		body: root.body, looks: newLeaseLook(), effect: &effect{parent: parent, path: path},
 	}, nil
 }
 
@@ -147,15 +147,15 @@ func (e *execution) effectError(ctx context.Context, err error) error {
 func (e *execution) requireLease(ctx context.Context, begins *execution) error {
 	w := &waiter{e: begins, since: time.Now(), poll: pollFirst}
 	for {
-		answers, err := e.i.keeper.ask(ctx, []*keptLease{e.kept}, e.i.options.StoreCallTimeout)
+		answer, err := e.look(ctx)
 		retry := retryLater{ErrTypeStoreUnavailable, telemetry.StoreUnavailable, begins.outageDelay(), false, err,
 			"the store cannot be reached and the effect was not made"}
 		switch {
 		case ctx.Err() != nil:
 			return begins.effectError(ctx, ctx.Err())
-		case err == nil && answers[0] == store.Renewed:
+		case err == nil && answer == store.Renewed:
 			return nil
-		case err == nil && answers[0] == store.Lost:
+		case err == nil && answer == store.Lost:
 			begins.record(ctx, telemetry.Superseded)
 			return lostLease(e.call)
 		case err == nil:

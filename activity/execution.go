@@ -34,10 +34,11 @@ type execution struct {
 
 	// form is what the request's fingerprint is made of.
 	form []byte
-	// effect is set where this is an effect inside an activity, body what the
-	// body of an activity has done so far.
+	// effect is set where this is an effect inside an activity; body is what the
+	// activity's has done so far, looks the looks at the lease of this one.
 	effect *effect
 	body   *body
+	looks  *leaseLook
 }
 
 // executionFrom returns the execution that ctx belongs to, or nil.
@@ -60,7 +61,7 @@ func newExecution(ctx context.Context, i *Interceptor, info sdkactivity.Info, p 
 	return &execution{
 		i: i, info: info, policy: p, call: c, hashes: hashes,
 		log:  callLogger{sdkactivity.GetLogger(ctx), c.key},
-		body: &body{},
+		body: &body{}, looks: newLeaseLook(),
 	}
 }
 

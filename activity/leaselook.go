@@ -1,0 +1,40 @@
+package activity
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// leaseLook is the last look at a lease. Effects that begin at once share one: of
+// many renewals of one record at a time all but one would find it locked.
+type leaseLook struct {
+	slot   chan struct{}
+	began  time.Time // of the last look that was answered
+	answer store.Renewal
+}
+
+func newLeaseLook() *leaseLook { return &leaseLook{slot: make(chan struct{}, 1)} }
+
+// look renews the execution's lease, or takes the answer of a renewal that has begun
+// since it was called.
+func (e *execution) look(ctx context.Context) (store.Renewal, error) {
+	l, asked := e.looks, time.Now()
+	select {
+	case l.slot <- struct{}{}:
+		defer func() { <-l.slot }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if l.answer == store.Lost || l.answer == store.Renewed && l.began.After(asked) {
+		return l.answer, nil
+	}
+	began := time.Now()
+	answers, err := e.i.keeper.ask(ctx, []*keptLease{e.kept}, e.i.options.StoreCallTimeout)
+	if err != nil {
+		return 0, err
+	}
+	l.began, l.answer = began, answers[0]
+	return l.answer, nil
+}
