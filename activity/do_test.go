@@ -11,10 +11,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	sdkactivity "go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -278,6 +282,28 @@ func TestDo(t *testing.T) {
 		require.Error(t, err)
 		require.False(t, b.record("1").Pending)
 		require.Equal(t, store.Failed, b.effect("pending").Status)
+	})
+
+	t.Run("its spans and counts say that it is an effect, and which one on spans alone", func(t *testing.T) {
+		t.Parallel()
+		spans := tracetest.NewSpanRecorder()
+		b := setup(t, func(o *activity.Options) {
+			o.TracerProvider = trace.NewTracerProvider(trace.WithSpanProcessor(spans))
+		})
+		_, err := b.run(1, func(ctx context.Context) error { _, err := (&effects{}).do(ctx, "charge"); return err })
+		require.NoError(t, err)
+		var names []string
+		for _, s := range spans.Ended() {
+			attrs := attribute.NewSet(s.Attributes()...)
+			source, _ := attrs.Value(telemetry.AttrSource)
+			if source.AsString() == "effect" {
+				key, _ := attrs.Value(telemetry.AttrKey)
+				require.Equal(t, activity.ShortKey(b.effect("charge").Key), key.AsString())
+				names = append(names, s.Name())
+			}
+		}
+		require.Equal(t, []string{"dedupe.reserve", "dedupe.settle"}, names)
+		require.Equal(t, map[string]int64{"executed": 2}, b.outcomes())
 	})
 
 	t.Run("an activity that has returned makes no effects", func(t *testing.T) {

@@ -84,10 +84,12 @@ func TestDoOwner(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			b := setup(t)
-			_, err := b.run(1, func(ctx context.Context) error {
+			env := b.env(1)
+			env.SetTestTimeout(time.Hour)
+			_, err := runIn(env, func(ctx context.Context) error {
 				_, err := activity.Do(ctx, "charge", func(context.Context) (int, error) {
-					for range 9 {
-						time.Sleep(time.Second) //nolint:forbidigo // fake clock
+					for range 20 { // ten leases
+						time.Sleep(15 * time.Second) //nolint:forbidigo // fake clock
 						for _, key := range []string{b.record("1").Key, b.effect("charge").Key} {
 							r, err := b.store.Get(context.Background(), key)
 							require.NoError(t, err)
