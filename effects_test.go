@@ -75,7 +75,7 @@ func TestEffects(t *testing.T) {
 			})
 			require.NoError(t, err)
 			require.Equal(t, "receipt 1", receipt)
-			require.EqualValues(t, []int32{3, 1, 1}, []int32{attempts.Load(), charges.Load(), mails.Load()})
+			require.Equal(t, []int32{3, 1, 1}, []int32{attempts.Load(), charges.Load(), mails.Load()})
 			var records, clear int
 			require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*), count(*) FILTER (WHERE position('receipt'::bytea IN response_body) > 0)
 				FROM idempotency_records WHERE workflow_id = $1 AND status = 'completed'`, b.queue).Scan(&records, &clear))

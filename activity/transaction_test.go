@@ -123,7 +123,7 @@ func TestTransaction(t *testing.T) {
 			_, err = tx.Answer(ctx, found, &into)
 			require.ErrorContains(t, err, "cannot be read")
 			require.ErrorIs(t, tx.Lost(), activity.ErrLeaseLost)
-			require.Equal(t, context.Canceled, tx.Unavailable(context.Canceled))
+			require.ErrorIs(t, tx.Unavailable(context.Canceled), context.Canceled)
 			tx.RolledBack()
 			return "", errors.Join(errAfter, tx.Unavailable(errDown))
 		})

@@ -96,9 +96,9 @@ func TestTransport(t *testing.T) {
 			require.NoError(t, send(ctx, activity.Transport(s), "POST", charges))
 			require.NoError(t, send(ctx, activity.Transport(s), "POST", charges+"/2"))
 			body := &closed{Reader: strings.NewReader("20 EUR")}
-			r, err := http.NewRequestWithContext(ctx, "POST", "https://other.example/charges?n=2", body)
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://other.example/charges?n=2", body)
 			require.NoError(t, err)
-			_, err = activity.Transport(s).RoundTrip(r) //nolint:bodyclose // there is no response
+			_, err = activity.Transport(s).RoundTrip(r)
 			require.ErrorIs(t, err, activity.ErrUnnamedRequest)
 			require.ErrorContains(t, err, "POST other.example/charges")
 			require.True(t, body.closed)
@@ -132,15 +132,15 @@ func TestTransport(t *testing.T) {
 		t.Parallel()
 		b, s := setup(t), &service{}
 		_, err := b.run(1, func(ctx context.Context) error {
-			r, err := http.NewRequestWithContext(ctx, "POST", charges, bytes.NewReader(nil))
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, charges, bytes.NewReader(nil))
 			require.NoError(t, err)
 			for range 2 {
 				r.Header.Set("Idempotency-Key", "mine")
-				_, err = activity.Transport(s).RoundTrip(r) //nolint:bodyclose // it has none
+				_, err = activity.Transport(s).RoundTrip(r)
 				require.NoError(t, err)
 			}
 			r.Header = http.Header{}
-			_, err = activity.Transport(s).RoundTrip(r) //nolint:bodyclose // it has none
+			_, err = activity.Transport(s).RoundTrip(r)
 			require.Empty(t, r.Header)
 			return err
 		})

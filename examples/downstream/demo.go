@@ -161,8 +161,8 @@ func report(out io.Writer, all []bought, payment, shipping *Service) (fine bool)
 	_ = table.Flush()
 	shared := 0
 	keys := shipping.Keys()
-	for key, real := range payment.Keys() {
-		if real && keys[key] {
+	for key, sent := range payment.Keys() {
+		if sent && keys[key] {
 			shared++
 		}
 	}
