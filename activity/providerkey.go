@@ -22,9 +22,9 @@ func (k ProviderKey) For(parts ...string) ProviderKey {
 
 // Key returns the provider key of the activity that ctx belongs to. It stays
 // the same over attempts, crashes and takeovers, and moves only when it is
-// certain that the provider has seen no effect. In an activity that is not
-// deduplicated it is stable over the attempts of one scheduling. It panics
-// outside an activity.
+// certain that the provider has seen no effect. Within an effect of [Do] it is the
+// effect's own. In an activity that is not deduplicated it is stable over the
+// attempts of one scheduling. It panics outside an activity.
 func Key(ctx context.Context) ProviderKey {
 	if e := executionFrom(ctx); e != nil {
 		return recordKey(e.call.key, e.generation)

@@ -28,7 +28,8 @@ type TxPool interface {
 // Temporal gets, and what every retry is answered with.
 //
 // pool leads to the database that has the records, those of the store in
-// Options.Store. The record's row is locked before fn runs, and completed after it.
+// Options.Store; a decorator around that store has a method Unwrap() store.Store.
+// The record's row is locked before fn runs, and completed after it.
 // While fn runs nobody can take the call over, but a transaction that idles for
 // longer than the lease (between 3 and 30 seconds) is ended by the server.
 //
