@@ -16,8 +16,8 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
 )
 
-// Owners race for calls with leases that their transactions outlive, fail, and lose
-// their backends. Each call is written once.
+// Owners race for calls with leases that they and their transactions outlive, fail,
+// and lose their backends. Each call is written once.
 func TestInTxHammer(t *testing.T) {
 	t.Parallel()
 	b, _, _ := setupTx(t, func(c *pgxpool.Config) { c.MaxConns = 12 })
@@ -35,6 +35,9 @@ func TestInTxHammer(t *testing.T) {
 			return false
 		case claimed.Action == store.ActReplay:
 			return true
+		}
+		if rand.N(2) == 0 { // suspended for longer than its lease
+			<-time.After(200 * time.Millisecond)
 		}
 		_, err = pgstore.InTxWith(ownerOf(b.store, r).context(t), b.pool, pgx.TxOptions{IsoLevel: level}, func(tx pgx.Tx) (string, error) {
 			if _, err := tx.Exec(ctx, `INSERT INTO transfers (id) VALUES ($1)`, key); err != nil {
