@@ -24,7 +24,7 @@ func (x *inTx) complete(ctx context.Context, tx pgx.Tx, result, into any) error 
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.t.Patience())
 	defer cancel()
 	if remember {
-		settled, err := ask(detached, tx, x.s.sql.settle, settlementArgs([]store.Settlement{s}), 1, settleds)
+		settled, err := ask(detached, tx, x.s.callersSQL.settle, settlementArgs([]store.Settlement{s}), 1, settleds)
 		switch {
 		case err != nil:
 			x.undo(ctx, tx)
@@ -74,7 +74,7 @@ func (x *inTx) resolve(ctx context.Context, s store.Settlement, into any, cause 
 		case <-ctx.Done():
 			return store.Record{}, ctx.Err()
 		}
-		return x.s.lockRecord(ctx, x.s.keeper, s.Key, "lock_timeout", lockWait)
+		return x.s.lockRecord(ctx, x.s.pool, x.s.sql.lock, s.Key, "lock_timeout", lockWait)
 	})
 	lost := fmt.Errorf("dedupe: pgstore: the commit was not answered: %s", describe(cause))
 	switch {
@@ -103,9 +103,9 @@ func (x *inTx) undo(ctx context.Context, tx pgx.Tx) {
 	defer x.t.RolledBack()
 	detached, cancel := x.detached(ctx)
 	defer cancel()
-	_, err := tx.Exec(detached, x.s.sql.backToSavepoint)
+	_, err := tx.Exec(detached, backToSavepointSQL)
 	if err == nil {
-		_, err = ask(detached, tx, x.s.sql.renew, renewalArgs([]store.Lease{x.lease}), 1, renewals)
+		_, err = ask(detached, tx, x.s.callersSQL.renew, renewalArgs([]store.Lease{x.lease}), 1, renewals)
 	}
 	if err == nil {
 		err = tx.Commit(detached)

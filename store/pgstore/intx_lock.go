@@ -25,9 +25,9 @@ func (x *inTx) lock(ctx context.Context) (tx pgx.Tx, found store.Record, err err
 		if err != nil {
 			return locked{}, err
 		}
-		record, err := x.s.lockRecord(ctx, tx, x.lease.Key, "idle_in_transaction_session_timeout", x.lease.Duration)
+		record, err := x.s.lockRecord(ctx, tx, x.s.callersSQL.lock, x.lease.Key, "idle_in_transaction_session_timeout", x.lease.Duration)
 		if err == nil {
-			_, err = tx.Exec(ctx, x.s.sql.savepoint)
+			_, err = tx.Exec(ctx, savepointSQL)
 		}
 		if err != nil {
 			x.rollBack(ctx, tx)
@@ -40,10 +40,10 @@ func (x *inTx) lock(ctx context.Context) (tx pgx.Tx, found store.Record, err err
 
 // lockRecord locks a record for the rest of the transaction, with a timeout set for
 // as long, and reads it.
-func (s *Store) lockRecord(ctx context.Context, pool Pool, key, setting string, timeout time.Duration) (record store.Record, err error) {
+func (s *Store) lockRecord(ctx context.Context, pool Pool, sql, key, setting string, timeout time.Duration) (record store.Record, err error) {
 	found := false
-	args := []any{key, setting, fmt.Sprintf("%dms", max(timeout.Milliseconds(), 1))}
-	err = query(ctx, pool, s.sql.lock, args, func(rows pgx.Rows) error {
+	args := []any{[]string{key}, setting, fmt.Sprintf("%dms", max(timeout.Milliseconds(), 1))}
+	err = query(ctx, pool, sql, args, func(rows pgx.Rows) error {
 		found = true
 		record, err = scanRecord(rows)
 		return err

@@ -38,7 +38,7 @@ func (m mockTx) locks(token store.Token, status store.Status, result []byte) {
 }
 
 func (m mockTx) expectLock(setting string) *pgxmock.ExpectedQuery {
-	return m.ExpectQuery("FOR UPDATE OF r").WithArgs(m.r.Key, setting, pgxmock.AnyArg())
+	return m.ExpectQuery("FOR UPDATE OF r").WithArgs([]string{m.r.Key}, setting, pgxmock.AnyArg())
 }
 
 // record is a row of lockSQL.
@@ -47,7 +47,7 @@ func (m mockTx) record(r store.Reservation, status store.Status, result []byte) 
 	for i := range columns {
 		columns[i] = "c"
 	}
-	return pgxmock.NewRows(columns).AddRow(recordRow(1, false, r, status, time.Minute, result)[2:]...)
+	return pgxmock.NewRows(columns).AddRow(recordRow(false, r, status, time.Minute, result)[1:]...)
 }
 
 func (m mockTx) begins() {

@@ -40,6 +40,9 @@ type Store struct {
 	own     *pgxpool.Pool // ours, to close; nil where the caller's is shared
 	options Options
 	sql     statements
+	// callersSQL are those that the caller's sessions carry out, which may keep
+	// plans as they like.
+	callersSQL statements
 
 	// How concurrent calls share statements.
 	reserving sharing[store.Reservation, store.Found]
@@ -81,7 +84,8 @@ func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 		options: options.withDefaults(),
 		waiting: make(chan struct{}, 1),
 	}
-	s.sql = newStatements(s.options, false)
+	s.callersSQL = newStatements(s.options, false)
+	s.sql = s.callersSQL
 	s.reserving = gathered(s.options, s.reserve, reservationKey, weightless[store.Reservation])
 	s.acquiring = gathered(s.options, s.acquire, acquisitionKey, weightless[store.Acquisition])
 	s.settling = gathered(s.options, s.settle, settlementKey, settlementBytes)

@@ -305,7 +305,7 @@ WHERE r.key = ANY ($1::text[]) AND {replanned}`
 // lockSQL locks a record for the rest of the transaction, and sets a timeout for as
 // long: how long the transaction may idle, or the statement wait.
 const lockSQL = `SELECT` + recordColumns + ` FROM {records} r
-WHERE r.key = $1::text AND (SELECT set_config($2::text, $3::text, true)) IS NOT NULL
+WHERE r.key = ANY ($1::text[]) AND {replanned} AND (SELECT set_config($2::text, $3::text, true)) IS NOT NULL
 FOR UPDATE OF r`
 
 // A transaction of InTx that fails goes back to where it had locked the record, and
@@ -350,9 +350,7 @@ FROM {version} v`
 type statements struct {
 	records string // the table's name, as it stands in the statements
 
-	reserve, acquire, renew, settle, settleAlone, get, evict, checkSession, checkSchema string
-
-	lock, savepoint, backToSavepoint string
+	reserve, acquire, renew, settle, settleAlone, get, lock, evict, checkSession, checkSchema string
 }
 
 // newStatements puts in the names of the tables. Where plans are kept by the
@@ -381,7 +379,6 @@ func newStatements(o Options, keepPlans bool) statements {
 		evict:        put(evictSQL),
 		checkSession: put(checkSessionSQL),
 		checkSchema:  put(checkSchemaSQL),
-
-		lock: put(lockSQL), savepoint: savepointSQL, backToSavepoint: backToSavepointSQL,
+		lock:         put(lockSQL),
 	}
 }

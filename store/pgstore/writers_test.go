@@ -29,7 +29,7 @@ func churnSingly(ctx context.Context, s store.Store, callers, keys, rounds int) 
 				if err == nil && c.Action == store.ActAcquire {
 					_, err = s.Settle(ctx, []store.Settlement{settlement(r, store.Settlement{Outcome: store.Release})})
 				}
-				if err != nil {
+				if err != nil && !errors.Is(err, store.ErrContended) {
 					errs[i] = err
 					return
 				}
