@@ -121,6 +121,9 @@ func (o Options) Validate() error {
 		if err := o.Policies[name].validate(); err != nil {
 			return fmt.Errorf("dedupe: Options.Policies[%q]: %w", name, err)
 		}
+		if err := supported(o.Store, o.Policies[name]); err != nil {
+			return fmt.Errorf("dedupe: Options.Policies[%q].Takeover: %w", name, err)
+		}
 	}
 	if len(o.KeyPrefix) > maxPrefixBytes {
 		return fmt.Errorf("dedupe: Options.KeyPrefix has %d bytes, at most %d", len(o.KeyPrefix), maxPrefixBytes)
@@ -152,6 +155,15 @@ func (o Options) Validate() error {
 		}
 	}
 	return nil
+}
+
+// supported tells whether the store can keep what the policy promises.
+func supported(s store.Store, p Policy) error {
+	selective, ok := s.(store.Selective)
+	if !ok || p.Off {
+		return nil
+	}
+	return selective.Supports(p.withDefaults().Takeover)
 }
 
 const idCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"

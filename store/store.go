@@ -59,7 +59,8 @@ type Store interface {
 	// Evict removes up to limit records whose retention is over, oldest first,
 	// and answers how many it removed. It never removes a record with a live
 	// lease, a pending or held one, or one that leaves an effect possible under
-	// a takeover policy other than [Reexecute].
+	// a takeover policy other than [Reexecute]. A store whose database removes
+	// such records by itself may find nothing left to remove.
 	Evict(ctx context.Context, limit int) (int, error)
 
 	// Check tells whether the store can be used as it is configured: reachable,

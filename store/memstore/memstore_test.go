@@ -27,10 +27,16 @@ func (c *clock) Advance(d time.Duration) { c.passed.Add(int64(d)) }
 func TestStore(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
-		c := &clock{}
-		s := newStore(t, memstore.Options{Now: c.Now})
-		return storetest.Harness{Store: s, Advance: c.Advance, Close: s.Close}
+		h := harness(t, 0)
+		h.Bounded = harness
+		return h
 	})
+}
+
+func harness(t *testing.T, records int) storetest.Harness {
+	c := &clock{}
+	s := newStore(t, memstore.Options{MaxRecords: records, Now: c.Now})
+	return storetest.Harness{Store: s, Advance: c.Advance, Close: s.Close}
 }
 
 // Stores elsewhere have clocks that run, and the same tests must hold for them.

@@ -36,7 +36,7 @@ func (k *kit) hammer(evictions int) {
 	together(callers+1, func(i int) {
 		if i == callers {
 			defer stop()
-			errs[i] = k.evictContinuously(running, &clock, evictions)
+			errs[i] = k.evictContinuously(running, r, &clock, evictions)
 			return
 		}
 		for running.Err() == nil {
@@ -48,11 +48,15 @@ func (k *kit) hammer(evictions int) {
 	require.NoError(k, errors.Join(errs...))
 }
 
-func (k *kit) evictContinuously(running context.Context, clock *sync.RWMutex, want int) error {
+func (k *kit) evictContinuously(running context.Context, r store.Reservation, clock *sync.RWMutex, want int) error {
 	for evicted := 0; evicted < want && running.Err() == nil; {
 		clock.Lock()
-		k.Advance(retention + slack)
+		gone, err := k.passRetention(r)
 		clock.Unlock()
+		if err != nil {
+			return err
+		}
+		evicted += gone
 		for range 3 { // the claims go on meanwhile
 			n, err := k.Store.Evict(k.ctx, 10)
 			if err != nil {
@@ -62,6 +66,23 @@ func (k *kit) evictContinuously(running context.Context, clock *sync.RWMutex, wa
 		}
 	}
 	return nil
+}
+
+// passRetention lets retention pass, and counts the record if it then went by
+// itself.
+func (k *kit) passRetention(r store.Reservation) (gone int, err error) {
+	_, before := k.Store.Get(k.ctx, r.Key)
+	k.Advance(retention + slack)
+	if !k.Expires || before != nil {
+		return 0, nil
+	}
+	switch _, after := k.Store.Get(k.ctx, r.Key); {
+	case errors.Is(after, store.ErrNotFound):
+		return 1, nil
+	case after != nil:
+		return 0, after
+	}
+	return 0, errors.New("the record outlived its retention")
 }
 
 func (k *kit) claimAndLook(r store.Reservation, clock *sync.RWMutex) error {

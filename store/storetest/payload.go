@@ -15,6 +15,7 @@ func payloadTests() []named {
 		{"a result comes back byte for byte", payloadResults},
 		{"no result and an empty one stay apart", payloadNil},
 		{"a failure comes back byte for byte", payloadFailures},
+		{"no failure and an empty one stay apart", payloadNilFailure},
 		{"a caller's slices are its own", payloadAliasing},
 		{"names and times of an origin come back", payloadOrigin},
 		{"an origin may be empty", payloadNoOrigin},
@@ -61,6 +62,16 @@ func payloadNil(k *kit) {
 	for _, result := range [][]byte{k.get(r).Result, k.reserve(again(r)).Record.Result} {
 		require.NotNil(k, result)
 		require.Empty(k, result)
+	}
+}
+
+func payloadNilFailure(k *kit) {
+	for _, failure := range [][]byte{nil, {}} {
+		r := k.reservation()
+		k.insert(r)
+		k.apply(r, store.Settlement{Outcome: store.Fail, Failure: failure})
+		require.Equal(k, failure, k.get(r).Failure)
+		require.Equal(k, failure, k.reserve(again(r)).Record.Failure)
 	}
 }
 

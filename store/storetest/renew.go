@@ -59,8 +59,14 @@ func renewKeepsRetention(k *kit) {
 func renewBeyondRetention(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.Advance(retention + slack)
-	require.Equal(k, store.Renewed, k.renew(r))
+	if k.Expires {
+		k.Advance(retention - slack)
+		require.Equal(k, store.Renewed, k.renew(r))
+		k.Advance(2 * slack)
+	} else {
+		k.Advance(retention + slack)
+		require.Equal(k, store.Renewed, k.renew(r))
+	}
 	_, err := k.Store.Evict(k.ctx, 1000)
 	require.NoError(k, err)
 	require.True(k, k.get(r).LeaseLive())

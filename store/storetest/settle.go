@@ -13,6 +13,7 @@ func completeTests() []named {
 		{"a late owner completes while nobody else owns the record", completeLate},
 		{"a result ends a hold", completeHeld},
 		{"a completed record is not settled otherwise", completeIsFinal},
+		{"a completion that says something else than the first is refused", completeOtherwise},
 		{"a settlement that is not valid is refused", settleInvalid},
 	}
 }
@@ -85,6 +86,26 @@ func completeIsFinal(k *kit) {
 	for _, s := range endings()[1:] {
 		require.Equal(k, store.Stale, k.settle(r, s), s.Outcome.String())
 		k.requireUnchanged(before)
+	}
+}
+
+func completeOtherwise(k *kit) {
+	all := []store.Settlement{
+		{Outcome: store.Complete},
+		{Outcome: store.Complete, Result: []byte{}},
+		{Outcome: store.Complete, Result: []byte("paid")},
+		{Outcome: store.Complete, Tombstone: store.ResultTooLarge},
+		{Outcome: store.Complete, Tombstone: store.Purged},
+	}
+	for i, first := range all {
+		r := k.reservation()
+		k.insert(r)
+		k.apply(r, first)
+		for j, second := range all {
+			if i != j {
+				k.requireStale(r, second)
+			}
+		}
 	}
 }
 

@@ -27,6 +27,13 @@ type Harness struct {
 	// store, but never by two at once, and sometimes not from the goroutine of
 	// the test. Steps are whole milliseconds.
 	Advance func(d time.Duration)
+	// Expires says that the store removes records by itself, as soon as Evict may
+	// remove them (give or take a minute), and that Evict finds none left. The
+	// tests then require that such records go by themselves, and no others.
+	Expires bool
+	// Bounded makes another harness, as the factory does, of a store that keeps at
+	// most so many records. nil: the store has no such bound, and none is tested.
+	Bounded func(t *testing.T, records int) Harness
 	// Close closes the store, after which its methods answer
 	// [store.ErrClosed]. nil: the store cannot be closed, and that is not tested.
 	Close func()
@@ -78,6 +85,7 @@ func concerns() []concern {
 		{"Lost acknowledgements", lostAckTests()},
 		{"Claim", claimTests()},
 		{"Evict", evictTests()},
+		{"Bounds", boundsTests()},
 		{"Payloads", payloadTests()},
 		{"Batches", batchTests()},
 		{"Races", raceTests()},

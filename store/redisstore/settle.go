@@ -1,0 +1,52 @@
+package redisstore
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// Renew extends leases. It never answers [store.Locked]: scripts wait for nobody.
+func (s *Store) Renew(ctx context.Context, leases []store.Lease) ([]store.Renewal, error) {
+	return carryOut(ctx, s, transition[store.Lease, store.Renewal]{
+		name: "renew", script: renewScript,
+		key:  func(l store.Lease) (string, error) { return l.Key, l.Validate() },
+		args: func(l store.Lease) []any { return []any{l.Token.String(), microseconds(l.Duration)} },
+		read: func(_ store.Lease, reply any) (store.Renewal, error) {
+			return answerOf(reply, map[string]store.Renewal{"renewed": store.Renewed, "lost": store.Lost})
+		},
+	}, leases)
+}
+
+// Settle ends executions, also while Redis is at maxmemory.
+func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]store.Settled, error) {
+	return carryOut(ctx, s, transition[store.Settlement, store.Settled]{
+		name: "settle", script: settleScript,
+		key:  func(t store.Settlement) (string, error) { return t.Key, t.Validate() },
+		args: settlementArgs,
+		read: func(_ store.Settlement, reply any) (store.Settled, error) {
+			return answerOf(reply, map[string]store.Settled{"applied": store.Applied, "stale": store.Stale, "missing": store.Missing})
+		},
+	}, settlements)
+}
+
+func settlementArgs(t store.Settlement) []any {
+	return []any{
+		t.Token.String(), t.Outcome.String(), microseconds(t.Lease),
+		flag(t.EffectPossible), flag(t.NewGeneration), flag(t.OwnLease), flag(t.NonRetryable),
+		strconv.FormatInt(t.ResultSize, 10), string(t.Tombstone),
+		flag(t.Result != nil), string(t.Result),
+		flag(t.Failure != nil), string(t.Failure),
+	}
+}
+
+// answerOf reads an answer by its name.
+func answerOf[R any](reply any, names map[string]R) (R, error) {
+	text, _ := reply.(string)
+	answer, known := names[text]
+	if !known {
+		return answer, errAnswer
+	}
+	return answer, nil
+}
