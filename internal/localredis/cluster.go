@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,6 +101,9 @@ func (c *Cluster) ClientOptions() *redis.ClusterOptions {
 	}
 	return o
 }
+
+// Nodes returns the nodes, in the order of their slots.
+func (c *Cluster) Nodes() []*Server { return slices.Clone(c.nodes) }
 
 // Stop shuts the nodes down and removes their data. It may be called again.
 func (c *Cluster) Stop() error {

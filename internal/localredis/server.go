@@ -123,9 +123,14 @@ func (s *Server) launch(ctx context.Context) error {
 	}
 }
 
-// ping asks for an answer through a client of its own: one that could not connect
-// does not try again for a second.
+// ping asks for an answer, once there is somebody to ask: a client that cannot
+// connect says so in the log, and does not try again for a second.
 func (s *Server) ping(ctx context.Context) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Addr())
+	if err != nil {
+		return err
+	}
+	_ = conn.Close()
 	client := s.client()
 	defer func() { _ = client.Close() }()
 	return client.Ping(ctx).Err()

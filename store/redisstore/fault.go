@@ -68,6 +68,9 @@ func describe(err error) string {
 	var answer redis.Error
 	if errors.As(err, &answer) {
 		code, _, _ := strings.Cut(answer.Error(), " ")
+		if strings.Contains(answer.Error(), "The user executing the script") { // can't run a command, or access a key
+			code = "NOPERM"
+		}
 		if text, known := meanings[code]; known {
 			return text + " (" + code + ")"
 		}

@@ -193,6 +193,7 @@ return found(r)
 var probeScript = redis.NewScript(lossless + prelude + `
 redis.call('INFO', 'server')
 redis.call('HSET', key, 'status', 'probe')
+redis.call('HGET', key, 'status')
 redis.call('HMGET', key, 'status')
 redis.call('HGETALL', key)
 redis.call('HDEL', key, 'absent')
