@@ -34,7 +34,9 @@ var (
 )
 
 // services are the internal packages that start servers for tests and examples.
-var services = []string{"internal/child/...", "internal/devserver/...", "internal/localpg/...", "internal/crashtest/..."}
+var services = []string{
+	"internal/child/...", "internal/devserver/...", "internal/localpg/...", "internal/localredis/...", "internal/crashtest/...",
+}
 
 // The layers, from the bottom up: imports point down only.
 var rules = []rule{
@@ -51,6 +53,10 @@ var rules = []rule{
 		why: "a program that keeps records in memory compiles no driver",
 	},
 	{
+		layer: "store/redisstore", may: []string{"store"}, never: append([]string{"github.com/jackc/", "github.com/lib/pq", "database/sql", "go.temporal.io/"}, tooling...),
+		why: "a program that keeps records in Redis compiles no other driver, and the store does not know who calls it",
+	},
+	{
 		layer: "store/storetest", may: []string{"store", "store/storetest/..."}, never: append(slices.Clone(drivers), "github.com/spf13/cobra"),
 		why: "the suite is for stores of any kind, also those of others",
 	},
@@ -65,6 +71,10 @@ var rules = []rule{
 	{
 		layer: "internal/localpg/...", may: []string{"internal/..."},
 		why: "a helper that runs Postgres talks to Postgres, and knows no records",
+	},
+	{
+		layer: "internal/localredis/...", may: []string{"internal/..."}, never: []string{"github.com/jackc/", "github.com/spf13/cobra"},
+		why: "a helper that runs Redis talks to Redis, and knows no records",
 	},
 	{
 		layer: "internal/crashtest/...", may: []string{".", "internal/...", "migrations", "store/..."},
@@ -101,7 +111,7 @@ var rules = []rule{
 }
 
 // mayStartServices are the layers that may import what starts servers.
-var mayStartServices = []string{"internal/child/...", "internal/devserver/...", "internal/localpg/...", "internal/crashtest/...", "cmd/...", "examples/..."}
+var mayStartServices = []string{"internal/child/...", "internal/devserver/...", "internal/localpg/...", "internal/localredis/...", "internal/crashtest/...", "cmd/...", "examples/..."}
 
 // fault returns why a package must not import a path, or "" if it may.
 func fault(pkg, path string) string {
