@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that the programs are there which the tests start: Postgres,
-# PgBouncer, Redis, faketime, and a C compiler for the race detector. Root on
+# PgBouncer, Redis, faketime, and a C compiler for the race detector and for what
+# moves the clock of a Redis. Root on
 # Debian or Ubuntu gets what is missing installed; others are told how.
 #
 # The tests start servers of their own, so nothing installed here is started.
@@ -22,7 +23,7 @@ check() {
 	found pgbouncer '/usr/sbin/pgbouncer' || missing+=(pgbouncer)
 	found redis-server '/usr/sbin/redis-server' || missing+=(redis-server)
 	found faketime '/usr/bin/faketime' || missing+=(faketime)
-	# For the race detector. The package gcc alone has no header files.
+	# For the race detector, and the clock of a Redis. The package gcc alone has no header files.
 	found gcc '/usr/bin/clang' || missing+=(gcc libc6-dev)
 }
 

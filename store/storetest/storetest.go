@@ -31,6 +31,8 @@ type Harness struct {
 	// remove them (give or take a minute), and that Evict finds none left. The
 	// tests then require that such records go by themselves, and no others.
 	Expires bool
+	// Admin is the operators' side of Store, for [Model]. nil: it has none.
+	Admin store.Admin
 	// Bounded makes another harness, as the factory does, of a store that keeps at
 	// most so many records. nil: the store has no such bound, and none is tested.
 	Bounded func(t *testing.T, records int) Harness
