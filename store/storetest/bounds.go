@@ -57,12 +57,8 @@ func boundsLive(k *kit) {
 	f.requireFull(all)
 	f.Advance(lease + slack) // dead owners are no reason to forget their calls
 	f.requireFull(all)
-	for range 2 { // nor is retention while the lease is live
-		f.Advance(retention / 2)
-		for _, r := range all {
-			require.Equal(f, store.Renewed, f.renew(r))
-		}
-	}
+	f, all = k.full()
+	f.outlive(all...) // nor is retention while the lease is live
 	f.requireFull(all)
 }
 

@@ -119,15 +119,24 @@ func evictLive(k *kit) {
 	r, abandoned := k.reservation(), k.reservation()
 	k.insert(r)
 	k.insert(abandoned)
-	for passed := time.Duration(0); passed < retention; passed += retention / 2 {
-		k.Advance(retention / 2)
-		require.Equal(k, store.Renewed, k.renew(r))
-	}
-	k.Advance(slack)
+	k.outlive(r)
 	k.requireEvictable(abandoned)
 	require.True(k, k.get(r).LeaseLive())
-	k.Advance(2 * lease) // a store may give it one more, for owners to come back after a restart
+	k.Advance(2*lease + slack) // a store may give it one more, for owners to come back after a restart
 	k.requireEvictable(r)
+}
+
+// outlive renews the leases of records that were just made, until retention is
+// over and their leases are live. No lease is over when it is renewed after
+// retention: a store may have removed the record then.
+func (k *kit) outlive(all ...store.Reservation) {
+	k.Helper()
+	for _, d := range []time.Duration{retention / 2, retention/2 - slack, lease / 2} {
+		k.Advance(d)
+		for _, r := range all {
+			require.Equal(k, store.Renewed, k.renew(r))
+		}
+	}
 }
 
 func evictAcquired(k *kit) {
@@ -171,7 +180,7 @@ func evictOldest(k *kit) {
 	for _, i := range []int{2, 0, 1} { // not in the order of the keys
 		k.insert(all[i])
 		k.apply(all[i], store.Settlement{Outcome: store.Complete})
-		k.Advance(slack)
+		k.Advance(lease)
 	}
 	if k.Expires {
 		k.requireExpiry(all[2], all[0], all[1])
@@ -187,16 +196,16 @@ func evictOldest(k *kit) {
 	require.Equal(k, 1, k.evict(5))
 }
 
-// requireExpiry requires that records which were made one after the other, slack
-// apart and the last of them slack ago, go by themselves in this order.
+// requireExpiry requires that records which were made one after the other, a lease
+// apart and the last of them a lease ago, go by themselves in this order.
 func (k *kit) requireExpiry(all ...store.Reservation) {
 	k.Helper()
-	k.Advance(retention - time.Duration(len(all))*slack - slack/2)
+	k.Advance(retention - time.Duration(len(all))*lease - lease/2)
 	for i := range all {
 		for _, r := range all[i:] {
 			k.get(r)
 		}
-		k.Advance(slack)
+		k.Advance(lease)
 		k.requireMissing(all[i])
 	}
 }

@@ -59,7 +59,8 @@ var faults = map[string]struct {
 	test  string
 	spoil func(*faulty, *storetest.Harness)
 }{
-	"none": {"", func(*faulty, *storetest.Harness) {}},
+	"none":                                 {"", func(*faulty, *storetest.Harness) {}},
+	"none, where records go by themselves": {"", func(f *faulty, h *storetest.Harness) { expire(f, h) }},
 	"a stale owner settles": {"Fencing", func(f *faulty, _ *storetest.Harness) {
 		f.settle = func(ctx context.Context, all []store.Settlement) ([]store.Settled, error) {
 			all = slices.Clone(all)
@@ -196,6 +197,42 @@ func healthy(t *testing.T, records int) storetest.Harness {
 		defer func() { <-clock }()
 		passed += d
 	}}
+}
+
+// expire makes a store remove by itself what Evict may remove, at once.
+func expire(f *faulty, h *storetest.Harness) {
+	bounded := h.Bounded
+	h.Expires = true
+	h.Bounded = func(t *testing.T, records int) storetest.Harness {
+		b := bounded(t, records)
+		b.Bounded = nil
+		b.Expires = true
+		expiring(b.Store.(*faulty))
+		return b
+	}
+	expiring(f)
+}
+
+func expiring(f *faulty) {
+	purge := func() { _, _ = f.Store.Evict(context.Background(), 1_000_000) }
+	f.reserve = func(ctx context.Context, r []store.Reservation) ([]store.Found, error) {
+		purge()
+		return f.Store.Reserve(ctx, r)
+	}
+	f.acquire = func(ctx context.Context, a []store.Acquisition) ([]store.Acquired, error) {
+		purge()
+		return f.Store.Acquire(ctx, a)
+	}
+	f.renew = func(ctx context.Context, l []store.Lease) ([]store.Renewal, error) {
+		purge()
+		return f.Store.Renew(ctx, l)
+	}
+	f.settle = func(ctx context.Context, s []store.Settlement) ([]store.Settled, error) {
+		purge()
+		return f.Store.Settle(ctx, s)
+	}
+	f.get = func(ctx context.Context, key string) (store.Record, error) { purge(); return f.Store.Get(ctx, key) }
+	f.evict = func(ctx context.Context, limit int) (int, error) { purge(); return f.Store.Evict(ctx, limit) }
 }
 
 // TestFault is the suite on a store with a fault, when it is asked for one.
