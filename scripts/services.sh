@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes sure that the programs are there which the tests start: Postgres,
 # PgBouncer, Redis, faketime, and a C compiler for the race detector and for what
-# moves the clock of a Redis. Root on
-# Debian or Ubuntu gets what is missing installed; others are told how.
+# moves the clock of a Redis. Root on Debian or Ubuntu gets what is missing
+# installed; others are told how.
 #
 # The tests start servers of their own, so nothing installed here is started.
 # With CI=true a program that is missing in the end is an error; otherwise the

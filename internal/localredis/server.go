@@ -114,13 +114,20 @@ func (s *Server) launch(ctx context.Context) error {
 		}
 		select {
 		case <-p.Done():
-			return fmt.Errorf("localredis: %w (%v); its last output:\n%s", errEnded, p.Err(), p.Output())
+			return fmt.Errorf("localredis: %w (%w); its last output:\n%s", errEnded, exitError(p), p.Output())
 		case <-ctx.Done():
 			p.Kill()
 			return fmt.Errorf("localredis: start the server: %w (%w); its last output:\n%s", context.Cause(ctx), err, p.Output())
 		case <-tick.C:
 		}
 	}
+}
+
+func exitError(p *child.Process) error {
+	if err := p.Err(); err != nil {
+		return err
+	}
+	return errors.New("status 0")
 }
 
 // ping asks for an answer, once there is somebody to ask: a client that cannot

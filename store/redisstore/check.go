@@ -30,12 +30,21 @@ func (s *Store) Check(ctx context.Context) error {
 	defer cancel()
 	_, err := within(bounded, func() (struct{}, error) { return struct{}{}, s.look(bounded) })
 	if err == nil {
-		_, err = s.run(bounded, probeScript, []row{{key: s.options.KeyPrefix + probeKey}})
+		err = s.probe(bounded)
 	}
 	if err != nil {
 		return s.fault(ctx, "check", err)
 	}
 	return nil
+}
+
+// probe tries the scripts' commands on one server.
+func (s *Store) probe(ctx context.Context) error {
+	replies, err := s.run(ctx, probeScript, []row{{key: s.options.KeyPrefix + probeKey}})
+	if err == nil && replies[0] != "fine" {
+		err = fmt.Errorf("%w: INFO does not tell how long the server has been up", store.ErrUnavailable)
+	}
+	return err
 }
 
 // primaries is what a client of a cluster has.

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -171,6 +172,14 @@ func TestPermissions(t *testing.T) {
 		return localredistest.RequireClient(t, b.server, func(o *redis.Options) { o.Username, o.Password = name, "secret" })
 	}
 
+	t.Run("the page about stores lists them", func(t *testing.T) {
+		t.Parallel()
+		page, err := os.ReadFile("../../docs/stores.md")
+		require.NoError(t, err)
+		for _, command := range commands {
+			require.Contains(t, string(page), command.(string))
+		}
+	})
 	t.Run("a user with the ones that the error lists can do everything", func(t *testing.T) {
 		t.Parallel()
 		s := requireStore(t, user(t, "enough", commands...), patient)

@@ -54,8 +54,9 @@ func (s *Store) fault(ctx context.Context, name string, err error) error {
 	f := &fault{kind: store.ErrUnavailable, text: name + ": " + describe(err)}
 	errors.As(err, &f.cause)
 	var some partial
+	var network *net.OpError
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &network):
 		f.text = fmt.Sprintf("%s: no answer within %v", name, s.options.CallTimeout)
 	case redis.HasErrorPrefix(err, "OOM") && !errors.As(err, &some):
 		f.kind = store.ErrStoreFull

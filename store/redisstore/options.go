@@ -23,7 +23,9 @@ type Options struct {
 
 	// CallTimeout bounds each call of the store, with all the retries that the
 	// client makes, also where the caller's context has no deadline or a later
-	// one. Defaults to 5 seconds.
+	// one. What waits for an answer then is left behind until the client's own
+	// ReadTimeout, or ended at once if the client has ContextTimeoutEnabled.
+	// Defaults to 5 seconds.
 	CallTimeout time.Duration
 
 	// Durable is your word that this deployment loses nothing that it has

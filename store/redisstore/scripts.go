@@ -29,6 +29,10 @@ local function load()
 	return r
 end
 
+local function uptime()
+	return tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
+end
+
 -- lease_end is when a lease is over. After a restart of the server owners come
 -- first: while it was down they could not renew, so nobody takes a record over
 -- until it has been up for a lease, unless the lease was given up. A failover to a
@@ -36,8 +40,7 @@ end
 local function lease_end(r)
 	local stop = tonumber(r.lease_end)
 	if r.status ~= 'in_progress' or r.given_up or stop > now then return stop end
-	local up = tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
-	return math.max(stop, now - up * 1000000 + tonumber(r.lease))
+	return math.max(stop, now - uptime() * 1000000 + tonumber(r.lease))
 end
 
 -- keep sets the time to live: none for a record that waits for somebody's word,
@@ -191,7 +194,7 @@ return found(r)
 // probeScript does with a key of its own what the other scripts do with theirs,
 // and leaves nothing behind.
 var probeScript = redis.NewScript(lossless + prelude + `
-redis.call('INFO', 'server')
+if not uptime() then return 'no uptime' end
 redis.call('HSET', key, 'status', 'probe')
 redis.call('HGET', key, 'status')
 redis.call('HMGET', key, 'status')
