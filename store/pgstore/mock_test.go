@@ -22,7 +22,7 @@ type mock struct {
 
 // What tells the statements apart, and how many arguments they have.
 var scripts = map[string]int{
-	"reserve": 18, "acquire": 21, "renew": 3, "settle": 12, "settle alone": 13, "get": 1, "session": 0, "schema": 1,
+	"reserve": 18, "acquire": 21, "renew": 3, "settle": 12, "settle alone": 13, "get": 1, "evict": 3, "session": 0, "schema": 1,
 }
 
 var marks = map[string]string{
@@ -32,6 +32,7 @@ var marks = map[string]string{
 	"settle":       "FOR UPDATE SKIP LOCKED OFFSET 0) r\n), decided",
 	"settle alone": "FOR UPDATE OFFSET 0) r\n), decided",
 	"get":          "FROM \"idempotency_records\" r\nWHERE r.key = ANY ($1::text[]) AND (SELECT count(*) > 0",
+	"evict":        "LIMIT $2::bigint\n        FOR UPDATE SKIP LOCKED",
 	"session":      "pg_is_in_recovery()",
 	"schema":       "max(v.version)",
 }

@@ -49,6 +49,11 @@ type Store struct {
 	acquiring sharing[store.Acquisition, store.Acquired]
 	settling  sharing[store.Settlement, store.Settled]
 
+	maintenance maintenance
+	// evictFrom is where the last full batch of an eviction ended, in
+	// microseconds since the epoch.
+	evictFrom atomic.Int64
+
 	// waiting is held by the one settlement that waits for a locked record, so
 	// that the others cannot take up all of the store's own connections.
 	waiting chan struct{}
@@ -89,6 +94,7 @@ func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 	s.reserving = gathered(s.options, s.reserve, reservationKey, weightless[store.Reservation])
 	s.acquiring = gathered(s.options, s.acquire, acquisitionKey, weightless[store.Acquisition])
 	s.settling = gathered(s.options, s.settle, settlementKey, settlementBytes)
+	s.maintenance = newMaintenance(s.options)
 	if p, ok := pool.(*pgxpool.Pool); ok {
 		own, err := openOwn(ctx, p, s.options.connections())
 		if err != nil {

@@ -315,20 +315,6 @@ const (
 	backToSavepointSQL = `ROLLBACK TO SAVEPOINT dedupe_in_tx`
 )
 
-// evictSQL removes what may go, the oldest first. The rows are found by their
-// place, not by a join: with stale statistics a join took minutes. The clock
-// stands in a subquery because the planner uses an index only for a value that
-// does not change during the scan.
-const evictSQL = `
-DELETE FROM {records} r
-WHERE r.ctid = ANY (ARRAY(
-    SELECT r.ctid FROM {records} r
-    WHERE r.expires_at <= (SELECT clock_timestamp())` + evictable + `
-    ORDER BY r.expires_at
-    LIMIT $1::bigint
-    FOR UPDATE SKIP LOCKED))
-  AND r.expires_at <= clock_timestamp()` + evictable
-
 const evictable = `
       AND r.held_since IS NULL AND NOT r.pending
       AND (r.status <> 'in_progress' OR ` + leaseEnd + ` <= clock_timestamp())

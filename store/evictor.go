@@ -1,0 +1,132 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+// Evictor removes the records whose retention is over, in passes. Any number of
+// them may work on one store: they share the work, and none waits for another.
+type Evictor struct {
+	store   Store
+	options EvictorOptions
+}
+
+// NewEvictor returns an evictor, which does nothing before [Evictor.Run] or
+// [Evictor.Pass] is called. Its error names the option that is wrong.
+func NewEvictor(s Store, o EvictorOptions) (*Evictor, error) {
+	if s == nil {
+		return nil, errors.New("dedupe: NewEvictor: the store is nil")
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	return &Evictor{store: s, options: o.withDefaults()}, nil
+}
+
+// Run makes a pass every interval, with jitter, until ctx is done or the store
+// is closed. The first one comes after a random part of the interval: workers
+// that a deployment starts together must not come together. After a pass that
+// failed the next one comes later, and later each time, for the database that
+// refused it has more urgent work.
+func (e *Evictor) Run(ctx context.Context) {
+	delay := rand.N(e.options.Interval)
+	for failed := 0; pause(ctx, delay); {
+		switch p := e.Pass(ctx); {
+		case errors.Is(p.Err, ErrClosed):
+			return
+		case p.Err != nil:
+			failed++
+		default:
+			failed = 0
+		}
+		delay = spread(e.options.Interval << min(failed, maxBackOff))
+	}
+}
+
+// maxBackOff makes the longest pause between two passes 16 intervals.
+const maxBackOff = 4
+
+// spread takes a delay by up to a quarter either way.
+func spread(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
+
+// Pass removes records in batches until fewer than a batch are left to remove,
+// each batch in a transaction of its own. The first error ends it: what failed
+// for a busy database is for the next pass. A store that is [Maintained] is
+// told of a pass that succeeded. One event is logged, with the pass's ID, at
+// level debug where nothing was removed, and at warn where it failed.
+func (e *Evictor) Pass(ctx context.Context) Pass {
+	p := Pass{ID: NewToken().String()[:13], Held: HeldUnknown}
+	begun := time.Now()
+	p.Removed, p.Batches, p.More, p.Err = e.batches(ctx)
+	p.Duration = time.Since(begun)
+	if m, ok := e.store.(Maintained); ok && p.Err == nil {
+		held, err := m.CountHeld(ctx)
+		if err == nil {
+			p.Held = held
+			err = m.RecordPass(ctx, p)
+		}
+		p.Err = err
+	}
+	e.report(ctx, p)
+	return p
+}
+
+func (e *Evictor) batches(ctx context.Context) (removed, batches int, more bool, err error) {
+	for {
+		begun := time.Now()
+		n, err := e.store.Evict(ctx, e.options.BatchSize)
+		if err != nil {
+			return removed + n, batches, false, err
+		}
+		removed, batches = removed+n, batches+1
+		switch {
+		case n < e.options.BatchSize:
+			return removed, batches, false, nil
+		case batches == e.options.MaxBatches:
+			return removed, batches, true, nil
+		case !pause(ctx, min(time.Since(begun), maxPause)):
+			return removed, batches, true, ctx.Err()
+		}
+	}
+}
+
+// maxPause bounds the pause between two batches, which is as long as the batch
+// took: eviction keeps half a connection busy at most, and less of a database
+// that is slow.
+const maxPause = time.Second
+
+// report logs the pass and hands it on.
+func (e *Evictor) report(ctx context.Context, p Pass) {
+	level, message := slog.LevelInfo, "dedupe: evicted records"
+	switch {
+	case p.Err != nil && ctx.Err() != nil, errors.Is(p.Err, ErrClosed):
+		level, message = slog.LevelDebug, "dedupe: eviction was stopped"
+	case p.Err != nil:
+		level, message = slog.LevelWarn, "dedupe: eviction failed, trying again later"
+	case p.Removed == 0:
+		level, message = slog.LevelDebug, "dedupe: there was nothing to evict"
+	}
+	e.options.Logger.LogAttrs(ctx, level, message, p.attrs()...)
+	if e.options.OnPass != nil {
+		e.options.OnPass(p)
+	}
+}
+
+// pause waits and tells whether it waited to the end.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// The defaults of an evictor.
+const (
+	DefaultEvictionInterval = time.Minute
+	DefaultEvictionBatch    = 1000
+)
+
+// EvictorOptions configure an [Evictor]. The zero value is useful.
+type EvictorOptions struct {
+	// Interval is the time from the end of one pass of [Evictor.Run] to the
+	// beginning of the next, give or take a quarter; at least a second.
+	// Defaults to 1 min.
+	Interval time.Duration
+	// BatchSize is how many records one transaction removes at most. Defaults
+	// to 1000.
+	BatchSize int
+	// MaxBatches bounds one pass. Zero is no bound: a pass ends when it finds
+	// less than a batch to remove.
+	MaxBatches int
+	// Logger takes one event for each pass. Defaults to slog.Default().
+	Logger *slog.Logger
+	// OnPass is called after each pass, in the goroutine that made it.
+	OnPass func(Pass)
+}
+
+// validate tells what is wrong with the options; its error names the field.
+func (o EvictorOptions) validate() error {
+	switch {
+	case o.Interval < 0 || o.Interval > 0 && o.Interval < time.Second:
+		return fmt.Errorf("dedupe: EvictorOptions.Interval is %v, want at least 1s, or 0 for %v", o.Interval, DefaultEvictionInterval)
+	case o.BatchSize < 0:
+		return fmt.Errorf("dedupe: EvictorOptions.BatchSize is negative: %d", o.BatchSize)
+	case o.MaxBatches < 0:
+		return fmt.Errorf("dedupe: EvictorOptions.MaxBatches is negative: %d", o.MaxBatches)
+	}
+	return nil
+}
+
+func (o EvictorOptions) withDefaults() EvictorOptions {
+	if o.Interval == 0 {
+		o.Interval = DefaultEvictionInterval
+	}
+	if o.BatchSize == 0 {
+		o.BatchSize = DefaultEvictionBatch
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}

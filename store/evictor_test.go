@@ -1,0 +1,248 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/memstore"
+)
+
+// evictable is a store in memory whose evictions are watched, and fail while
+// they are told to.
+type evictable struct {
+	*memstore.Store
+	fail    error
+	slow    time.Duration
+	batches []time.Duration // when each batch began, from the test's beginning
+	passes  []store.Pass    // those recorded
+	begun   time.Time
+}
+
+func (e *evictable) Evict(ctx context.Context, limit int) (int, error) {
+	e.batches = append(e.batches, time.Since(e.begun))
+	if e.fail != nil {
+		return 0, e.fail
+	}
+	time.Sleep(e.slow) //nolint:forbidigo // fake clock
+	return e.Store.Evict(ctx, limit)
+}
+
+func (e *evictable) RecordPass(ctx context.Context, p store.Pass) error {
+	e.passes = append(e.passes, p)
+	return e.Store.RecordPass(ctx, p)
+}
+
+// newEvictable returns a store with so many records, to be evicted in an hour.
+func newEvictable(t *testing.T, records int) *evictable {
+	t.Helper()
+	s, err := memstore.New(memstore.Options{})
+	require.NoError(t, err)
+	e := &evictable{Store: s, begun: time.Now()}
+	for i := range records {
+		_, err := s.Reserve(t.Context(), []store.Reservation{{
+			Key: fmt.Sprint("k", i), Hashes: []string{"v1::aa"}, Token: store.NewToken(),
+			Lease: time.Minute, Retention: time.Hour, Policy: store.Reexecute,
+		}})
+		require.NoError(t, err)
+	}
+	return e
+}
+
+func evictor(t *testing.T, s store.Store, o store.EvictorOptions) *store.Evictor {
+	t.Helper()
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	e, err := store.NewEvictor(s, o)
+	require.NoError(t, err)
+	return e
+}
+
+func TestEvictor(t *testing.T) {
+	t.Parallel()
+
+	t.Run("makes a pass every minute, jittered, and removes what is over", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := newEvictable(t, 5)
+			var removed []int
+			ctx, stop := context.WithTimeout(t.Context(), 2*time.Hour)
+			defer stop()
+			evictor(t, s, store.EvictorOptions{OnPass: func(p store.Pass) { removed = append(removed, p.Removed) }}).Run(ctx)
+			require.InDelta(t, 120, len(removed), 6)
+			total := 0
+			for _, n := range removed {
+				total += n
+			}
+			require.Equal(t, 5, total)
+			pauses := map[time.Duration]bool{}
+			for i := 1; i < len(s.batches); i++ {
+				d := s.batches[i] - s.batches[i-1]
+				require.InDelta(t, time.Minute, d, float64(15*time.Second))
+				pauses[d] = true
+			}
+			require.Greater(t, len(pauses), 50, "two evictors must not keep in step")
+		})
+	})
+
+	t.Run("backs off from a busy database, and comes back", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := newEvictable(t, 0)
+			s.fail = fmt.Errorf("%w: too many connections", store.ErrUnavailable)
+			ctx, stop := context.WithTimeout(t.Context(), 3*time.Hour)
+			defer stop()
+			e := evictor(t, s, store.EvictorOptions{OnPass: func(store.Pass) {
+				if len(s.batches) == 12 {
+					s.fail = nil
+				}
+			}})
+			e.Run(ctx)
+			for i, want := range []time.Duration{2, 4, 8, 16, 16, 16} {
+				require.InDelta(t, want*time.Minute, s.batches[i+1]-s.batches[i], float64(want*time.Minute/4), i)
+			}
+			require.InDelta(t, time.Minute, s.batches[len(s.batches)-1]-s.batches[len(s.batches)-2], float64(15*time.Second))
+			require.NotEmpty(t, s.passes)
+		})
+	})
+
+	t.Run("removes everything in batches, and leaves the database as much time as it took", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := newEvictable(t, 25)
+			time.Sleep(2 * time.Hour) //nolint:forbidigo // fake clock
+			s.begun, s.slow = time.Now(), 200*time.Millisecond
+			p := evictor(t, s, store.EvictorOptions{BatchSize: 10}).Pass(t.Context())
+			require.NoError(t, p.Err)
+			require.Equal(t, 25, p.Removed)
+			require.Equal(t, 3, p.Batches)
+			require.False(t, p.More)
+			require.Zero(t, p.Held)
+			require.Equal(t, time.Second, p.Duration)
+			require.Equal(t, []time.Duration{0, 400 * time.Millisecond, 800 * time.Millisecond}, s.batches)
+			require.Equal(t, []store.Pass{p}, s.passes)
+		})
+	})
+
+	t.Run("ends a pass after so many batches, and says that there may be more", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := newEvictable(t, 25)
+			time.Sleep(2 * time.Hour) //nolint:forbidigo // fake clock
+			p := evictor(t, s, store.EvictorOptions{BatchSize: 10, MaxBatches: 2}).Pass(t.Context())
+			require.Equal(t, 20, p.Removed)
+			require.True(t, p.More)
+		})
+	})
+
+	t.Run("does not record a pass that failed", func(t *testing.T) {
+		t.Parallel()
+		s := newEvictable(t, 0)
+		s.fail = store.ErrUnavailable
+		p := evictor(t, s, store.EvictorOptions{}).Pass(t.Context())
+		require.ErrorIs(t, p.Err, store.ErrUnavailable)
+		require.EqualValues(t, store.HeldUnknown, p.Held)
+		require.Empty(t, s.passes)
+	})
+
+	t.Run("ends with its store", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := newEvictable(t, 0)
+			s.Close()
+			evictor(t, s, store.EvictorOptions{}).Run(t.Context())
+			require.Len(t, s.batches, 1)
+		})
+	})
+
+	t.Run("shares the work with others", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := newEvictable(t, 500)
+			ctx, stop := context.WithTimeout(t.Context(), 90*time.Minute)
+			defer stop()
+			var removed atomic.Int64
+			done := make(chan struct{})
+			for range 4 {
+				e := evictor(t, s.Store, store.EvictorOptions{BatchSize: 7, OnPass: func(p store.Pass) { removed.Add(int64(p.Removed)) }})
+				go func() { e.Run(ctx); done <- struct{}{} }()
+			}
+			for range 4 {
+				<-done
+			}
+			require.EqualValues(t, 500, removed.Load())
+		})
+	})
+
+	t.Run("works on a store that keeps no trace", func(t *testing.T) {
+		t.Parallel()
+		s := struct{ store.Store }{newEvictable(t, 0)}
+		p := evictor(t, s, store.EvictorOptions{}).Pass(t.Context())
+		require.NoError(t, p.Err)
+		require.EqualValues(t, store.HeldUnknown, p.Held)
+	})
+}
+
+func TestEvictorLogsOneEventForEachPass(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		records     int
+		fail        error
+		level, text string
+		want        map[string]any
+	}{
+		"that removed records": {3, nil, "INFO", "dedupe: evicted records", map[string]any{"Removed": 3., "Batches": 2., "Held": 0., "More": false}},
+		"that found nothing":   {0, nil, "DEBUG", "dedupe: there was nothing to evict", map[string]any{"Removed": 0., "Batches": 1.}},
+		"that failed": {0, errors.New("dedupe: store is unavailable"), "WARN", "dedupe: eviction failed, trying again later",
+			map[string]any{"Error": "dedupe: store is unavailable"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newEvictable(t, c.records)
+				s.fail = c.fail
+				time.Sleep(2 * time.Hour) //nolint:forbidigo // fake clock
+				var out bytes.Buffer
+				p := evictor(t, s, store.EvictorOptions{
+					BatchSize: 2, Logger: slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})),
+				}).Pass(t.Context())
+				var event map[string]any
+				require.NoError(t, json.Unmarshal(out.Bytes(), &event), "one event: %s", out.String())
+				require.Equal(t, c.level, event["level"])
+				require.Equal(t, c.text, event["msg"])
+				require.Equal(t, p.ID, event["CorrelationID"])
+				require.Len(t, p.ID, 13)
+				for field, value := range c.want {
+					require.Equal(t, value, event[field], field)
+				}
+			})
+		})
+	}
+}
+
+func TestEvictorOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	s := newEvictable(t, 0)
+	for want, o := range map[string]store.EvictorOptions{
+		"EvictorOptions.Interval is 5ms, want at least 1s": {Interval: 5 * time.Millisecond},
+		"EvictorOptions.Interval is -1s":                   {Interval: -time.Second},
+		"EvictorOptions.BatchSize is negative: -1":         {BatchSize: -1},
+		"EvictorOptions.MaxBatches is negative: -1":        {MaxBatches: -1},
+	} {
+		_, err := store.NewEvictor(s, o)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := store.NewEvictor(nil, store.EvictorOptions{})
+	require.ErrorContains(t, err, "the store is nil")
+}

@@ -1,0 +1,60 @@
+package pgstore
+
+import (
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// evictSQL removes what may go, the oldest first, and tells how far it came. The
+// rows are found by their place, not by a join: with stale statistics a join took
+// minutes. The clock stands in a subquery because the planner uses an index only
+// for a value that does not change during the scan. A row that was renewed or
+// acquired after the statement began is not removed: locking it checks the
+// conditions on its newest version, and the outer statement checks them again.
+// The array in front only serves to have it planned anew.
+const evictSQL = `
+WITH removed AS (
+    DELETE FROM {records} r
+    WHERE r.ctid = ANY (ARRAY(
+        SELECT r.ctid FROM {records} r
+        WHERE r.expires_at <= (SELECT clock_timestamp())
+          AND r.expires_at >= timestamptz 'epoch' + $3::bigint * interval '1 microsecond'` + evictable + `
+        ORDER BY r.expires_at
+        LIMIT $2::bigint
+        FOR UPDATE SKIP LOCKED))
+      AND ` + replanned + `
+      AND r.expires_at <= clock_timestamp()` + evictable + `
+    RETURNING r.expires_at
+)
+SELECT count(*), coalesce((extract(epoch FROM max(r.expires_at)) * 1000000)::bigint, 0) FROM removed r`
+
+// recordPassSQL tells when a kind of maintenance last ended. The worker sends how
+// long it took, and the database knows what time it is. Whoever ends last stands
+// there, whatever the order of their beginnings.
+const recordPassSQL = `
+INSERT INTO {maintenance} AS m (name, started_at, finished_at, rows, correlation_id)
+SELECT $1::text, c.now - $2::bigint * interval '1 microsecond', c.now, $3::bigint, $4::text
+FROM (SELECT clock_timestamp() AS now) c
+ON CONFLICT (name) DO UPDATE SET
+    started_at = excluded.started_at, finished_at = excluded.finished_at,
+    rows = excluded.rows, correlation_id = excluded.correlation_id`
+
+const countHeldSQL = `SELECT count(*) FROM {records} r WHERE r.held_since IS NOT NULL`
+
+// maintenance are the statements of maintenance with the names of the tables in
+// them.
+type maintenance struct {
+	record, countHeld string
+}
+
+func newMaintenance(o Options) maintenance {
+	name := func(table string) string {
+		if o.Schema == "" {
+			return pgx.Identifier{table}.Sanitize()
+		}
+		return pgx.Identifier{o.Schema, table}.Sanitize()
+	}
+	put := strings.NewReplacer("{records}", name(o.Table), "{maintenance}", name("idempotency_maintenance")).Replace
+	return maintenance{record: put(recordPassSQL), countHeld: put(countHeldSQL)}
+}
