@@ -13,6 +13,7 @@ import (
 	sdkactivity "go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	sdkworker "go.temporal.io/sdk/worker"
@@ -36,6 +37,7 @@ type bundle struct {
 	store       store.Store
 	interceptor *activity.Interceptor
 	metrics     *metric.ManualReader
+	log         log.Logger // Temporal's
 }
 
 // setup returns a bundle whose policies cover every activity type, changed by
@@ -56,7 +58,7 @@ func setup(t *testing.T, change ...func(*activity.Options)) *bundle {
 	}
 	i, err := activity.New(o)
 	require.NoError(t, err)
-	return &bundle{t: t, store: o.Store, interceptor: i, metrics: reader}
+	return &bundle{t: t, store: o.Store, interceptor: i, metrics: reader, log: discard{}}
 }
 
 func withPolicy(p activity.Policy) func(*activity.Options) {
@@ -79,7 +81,7 @@ func (b *bundle) env(n int) *testsuite.TestActivityEnvironment {
 
 func (b *bundle) envWith(facts *wire.Facts) *testsuite.TestActivityEnvironment {
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(discard{})
+	suite.SetLogger(b.log)
 	if facts != nil {
 		suite.SetHeader(&commonpb.Header{Fields: map[string]*commonpb.Payload{wire.HeaderKey: wire.Encode(*facts)}})
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"go.opentelemetry.io/otel/codes"
-
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
@@ -18,28 +16,25 @@ var errUnprotected = errors.New("dedupe: store unavailable")
 // attempt while another execution owns the record or the store cannot be
 // reached, and comes back later where Temporal lets it.
 func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
-	begun := time.Now()
-	spanCtx, span := e.startSpan(ctx, telemetry.SpanReserve)
-	claimer, err := store.NewClaimer(e.i.options.Store, e.reservation())
+	defer e.asks()()
+	claimer, err := store.NewClaimer(e.i.store, e.reservation())
 	if err != nil {
-		return store.Claimed{}, err
+		e.record(ctx, telemetry.InvalidCall)
+		return store.Claimed{}, refuse(ErrTypeInvalidCall, "the call cannot be recorded, and the body did not run: %v", err)
 	}
 	w := newWaiter(ctx, e)
 	defer func() {
 		w.stop()
 		e.i.releaseOrphan(claimer)
-		e.spent += time.Since(begun)
-		span.End()
 	}()
 	for {
-		claimed, err := e.i.tryClaim(spanCtx, claimer)
+		claimed, err := e.i.tryClaim(ctx, claimer)
 		var retry retryLater
 		switch {
 		case err == nil && claimed.Action == store.ActConflict && incomparable(claimed.Found.Hash, e.hashes) != "":
 			retry = retryLater{ErrTypeFingerprintUnknown, telemetry.FingerprintUnknown, e.i.options.MaxBounce, true, nil,
 				fingerprintUnknown(claimed.Found, e.hashes)}
 		case err == nil && !e.waits(claimed):
-			setAction(span, claimed.Action)
 			if ctx.Err() != nil && owns(claimed.Action) {
 				// Cancelled meanwhile: the body never starts.
 				e.giveBack(ctx, claimed)
@@ -49,19 +44,17 @@ func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
 			return claimed, nil
 		case err == nil:
 			retry = retryLater{ErrTypeInFlight, telemetry.InFlight, claimed.Found.LeaseLeft, false, nil, "another execution owns it"}
-			span.AddEvent("wait")
 		case ctx.Err() != nil:
 			e.record(ctx, telemetry.Canceled)
 			return store.Claimed{}, ctx.Err()
 		case errors.Is(err, store.ErrInvalidArgument):
-			e.record(ctx, telemetry.StoreUnavailable)
+			e.record(ctx, telemetry.InvalidCall)
 			return store.Claimed{}, refuse(ErrTypeInvalidCall, "the call cannot be recorded, and the body did not run: %v", err)
 		case errors.Is(err, store.ErrRecordVersion):
-			retry = retryLater{ErrTypeRecordVersion, telemetry.StoreUnavailable, e.i.options.MaxBounce, true, nil, err.Error()}
+			retry = retryLater{ErrTypeRecordVersion, telemetry.RecordVersion, e.i.options.MaxBounce, true, nil, err.Error()}
 		case errors.Is(err, errBusy), errors.Is(err, store.ErrContended):
 			retry = retryLater{ErrTypeStoreBusy, telemetry.StoreBusy, time.Second, false, err, "the store is busy"}
 		case e.policy.OnStoreError == RunUnprotected && !errors.Is(err, store.ErrClosed):
-			span.SetStatus(codes.Error, "unprotected")
 			return store.Claimed{}, errors.Join(errUnprotected, err)
 		default:
 			e.log.Warn("dedupe: store call failed", "Error", err)
@@ -69,7 +62,6 @@ func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
 				"the store cannot be reached and the body did not run"}
 		}
 		if err := w.wait(ctx, retry); err != nil {
-			span.SetStatus(codes.Error, string(retry.outcome))
 			e.record(ctx, retry.outcome)
 			return store.Claimed{}, err
 		}

@@ -302,7 +302,7 @@ func TestDo(t *testing.T) {
 				names = append(names, s.Name())
 			}
 		}
-		require.Equal(t, []string{"dedupe.reserve", "dedupe.settle"}, names)
+		require.Equal(t, []string{"dedupe.execution"}, names)
 		require.Equal(t, map[string]int64{"executed": 2}, b.outcomes())
 	})
 

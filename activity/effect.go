@@ -55,6 +55,7 @@ func newEffect(ctx context.Context, name string, o DoOptions) (*execution, error
 	}
 	return &execution{
 		i: root.i, info: root.info, policy: effectPolicy(root.policy), call: c, form: form, hashes: hashes,
+		count: root.count, executed: telemetry.Executed,
 		log:  callLogger{log.With(sdkactivity.GetLogger(ctx), "Effect", strings.Join(path, "/")), c.key},
 		body: root.body, looks: newLeaseLook(), effect: &effect{parent: parent, path: path},
 	}, nil
@@ -73,6 +74,10 @@ func effectPolicy(p Policy) Policy {
 
 // perform answers the effect from its record, or makes it. The answer is encoded.
 func (e *execution) perform(ctx context.Context, fn func(context.Context) (any, error)) (any, error) {
+	return e.observe(ctx, func(ctx context.Context) (any, error) { return e.performed(ctx, fn) })
+}
+
+func (e *execution) performed(ctx context.Context, fn func(context.Context) (any, error)) (any, error) {
 	if err := e.effect.parent.requireLease(ctx, e); err != nil {
 		return nil, err
 	}
@@ -80,7 +85,9 @@ func (e *execution) perform(ctx context.Context, fn func(context.Context) (any, 
 	if err != nil {
 		return nil, e.effectError(ctx, err)
 	}
+	e.found(ctx, claimed)
 	if claimed.Other {
+		e.span.Set(telemetry.AttrOther.Bool(true))
 		e.log.Warn("dedupe: answering from a record that another execution of the workflow ID left",
 			"RecordRunID", claimed.Found.RunID)
 	}

@@ -30,16 +30,19 @@ func (e *execution) finish(ctx context.Context, lease store.Lease, result any, e
 			err = doubt
 		}
 	}
-	s, outcome := store.Settlement{Key: lease.Key, Token: lease.Token}, telemetry.Executed
+	s, outcome := store.Settlement{Key: lease.Key, Token: lease.Token}, e.executed
 	switch {
 	case err == sdkactivity.ErrResultPending && !e.info.IsLocalActivity: //nolint:errorlint // Temporal compares with ==, so a wrapped one is an ordinary error
 		s.Outcome, s.Lease = store.Pend, max(time.Until(e.info.Deadline), 0)+pendingGrace
 		outcome = telemetry.Pending
 	case err == nil:
-		if result, err = e.succeed(ctx, &s, result); s.Tombstone != "" {
+		switch result, err = e.succeed(ctx, &s, result); {
+		case s.Tombstone != "":
 			outcome = telemetry.ResultTooLarge
-		} else if err != nil {
+		case err != nil:
 			outcome = telemetry.Failed
+		case s.Outcome == store.Release:
+			outcome = telemetry.NotFinal
 		}
 	default:
 		// A result beside an error goes nowhere, and encoding it could fail.
@@ -131,7 +134,7 @@ func (e *execution) failure(err error) (leaving error, encoded []byte, final boo
 		encoded, problem = marshalFailure(f)
 	}
 	if problem != nil {
-		e.log.Warn("dedupe: failure could not be encoded for the record", "Error", problem)
+		e.log.Warn("dedupe: failure could not be encoded for the record", "Error", withoutValues(problem))
 		return leaving, nil, false
 	}
 	final = nonRetryable(f, e.info.RetryPolicy)

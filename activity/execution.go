@@ -30,7 +30,16 @@ type execution struct {
 	// acquired; what an execution without effect restores.
 	effectBefore bool
 	kept         *keptLease
-	spent        time.Duration // on deduplication, for telemetry
+
+	// For telemetry: the span, the counts, what a settled result counts as,
+	// whether the outcome is counted; and the time spent on deduplication, to
+	// which that since asked is added unless it is zero.
+	span     telemetry.Span
+	count    *telemetry.Type
+	executed telemetry.Outcome
+	counted  bool
+	spent    time.Duration
+	asked    time.Time
 
 	// form is what the request's fingerprint is made of.
 	form []byte
@@ -57,10 +66,10 @@ func (e *execution) root() *execution {
 
 func newExecution(ctx context.Context, i *Interceptor, info sdkactivity.Info, p Policy, c call, hashes []string) *execution {
 	c.origin.Owner = i.options.Identity
-	c.origin.TraceParent = telemetry.TraceParent(ctx)
 	return &execution{
 		i: i, info: info, policy: p, call: c, hashes: hashes,
-		log:  callLogger{sdkactivity.GetLogger(ctx), c.key},
+		log:   callLogger{sdkactivity.GetLogger(ctx), c.key},
+		count: i.telemetry.Type(info.Namespace, info.ActivityType.Name), executed: telemetry.Executed,
 		body: &body{}, looks: newLeaseLook(),
 	}
 }
@@ -77,13 +86,16 @@ func (e *execution) execute(ctx context.Context, next interceptor.ActivityInboun
 	if errors.Is(err, errUnprotected) {
 		e.unprotected = true
 		e.log.Error("dedupe: running without a record, the store cannot be reached", "Error", err)
+		e.count.Unprotected(ctx)
 		e.record(ctx, telemetry.Unprotected)
 		return next.ExecuteActivity(owner.With(ctx, e), in)
 	}
 	if err != nil {
 		return nil, err
 	}
+	e.found(ctx, claimed)
 	if claimed.Other {
+		e.span.Set(telemetry.AttrOther.Bool(true))
 		e.log.Warn("dedupe: answering from a record that another execution of the workflow ID left",
 			"RecordRunID", claimed.Found.RunID)
 	}
@@ -131,13 +143,6 @@ func (e *execution) own(ctx context.Context, claimed store.Claimed, next interce
 	ctx, cancel := e.keepLease(ctx, claimed.Lease)
 	defer cancel(nil)
 	return e.run(ctx, claimed.Lease, next, in)
-}
-
-// record counts how the execution ended.
-func (e *execution) record(ctx context.Context, outcome telemetry.Outcome) {
-	e.i.telemetry.Record(ctx, telemetry.Execution{
-		ActivityType: e.info.ActivityType.Name, Source: string(e.call.source), Outcome: outcome, Latency: e.spent,
-	})
 }
 
 // reservation is what the execution asks the store for, with a token of its own.

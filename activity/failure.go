@@ -37,7 +37,7 @@ func (c encoding) failure(err error) (encoded []byte, problem error) {
 func (c encoding) acceptable(err error, local bool) (leaving error, f *failurepb.Failure, problem error) {
 	defer func() {
 		if value := recover(); value != nil {
-			leaving, f, problem = err, nil, fmt.Errorf("dedupe: the failure cannot be encoded: %v", value)
+			leaving, f, problem = err, nil, &converterPanic{value}
 		}
 	}()
 	leaving, f = err, c.toFailure(err)
@@ -50,6 +50,19 @@ func (c encoding) acceptable(err error, local bool) (leaving error, f *failurepb
 		leaving, f = c.toError(text), text
 	}
 	return leaving, f, nil
+}
+
+// converterPanic is what a converter panicked with instead of encoding a failure.
+type converterPanic struct{ value any }
+
+// Error returns all that is known, for whoever asked for the encoding.
+func (p *converterPanic) Error() string {
+	return fmt.Sprintf("dedupe: the failure cannot be encoded: %v", p.value)
+}
+
+// summary leaves out what the converter quotes.
+func (p *converterPanic) summary() string {
+	return fmt.Sprintf("the failure cannot be encoded: the converter panicked with a %T", p.value)
 }
 
 // legible replaces what is no text in a failure, which neither gRPC nor a record

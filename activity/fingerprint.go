@@ -60,6 +60,10 @@ func withoutValues(err error) string {
 	if errors.As(err, &c) {
 		return c.Summary()
 	}
+	var p *converterPanic
+	if errors.As(err, &p) {
+		return p.summary()
+	}
 	return err.Error()
 }
 

@@ -85,7 +85,7 @@ func TestFingerprinter(t *testing.T) {
 			_, err := b.run(1, byValue, order{ID: id})
 			app := requireErrType(t, err, activity.ErrTypeNoFingerprint)
 			require.Contains(t, app.Message(), want)
-			require.Empty(t, b.outcomes())
+			require.Equal(t, map[string]int64{"no_fingerprint": 1}, b.outcomes())
 		}
 	})
 }

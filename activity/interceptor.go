@@ -20,6 +20,7 @@ type Interceptor struct {
 
 	options    Options
 	records    store.Store // Options.Store as the program gave it
+	store      store.Store // Options.Store, measured
 	telemetry  *telemetry.Telemetry
 	encoding   encoding
 	keeper     *keeper
@@ -41,11 +42,12 @@ func New(options Options) (*Interceptor, error) {
 	i := &Interceptor{
 		options:   options,
 		records:   options.Store,
+		store:     t.Store(options.Store),
 		telemetry: t,
 		encoding:  newEncoding(options.DataConverter, options.FailureConverter),
 		gate:      newGate(options.MaxConcurrentStoreCalls, options.StoreQueueTimeout),
 	}
-	i.keeper = newKeeper(options.Store, options.StoreCallTimeout, options.Logger)
+	i.keeper = newKeeper(i.store, t, options.StoreCallTimeout, options.Logger)
 	return i, nil
 }
 
@@ -96,17 +98,21 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 		return a.Next.ExecuteActivity(ctx, in)
 	case facts == nil && info.WorkflowExecution.ID != "":
 		if policy.RequireHeader {
+			a.refused(ctx, info, sourceInvocation, telemetry.HeaderRequired)
 			return nil, refuse(ErrTypeHeaderRequired, "activity type %q requires the header of the workflow side: %v; "+
 				"register the plugin (dedupe.NewWorkflowPlugin) on the workers that run the workflow", info.ActivityType.Name, err)
 		}
-		a.i.warnOnce(ctx, "dedupe: no usable header, only the attempts of one scheduling are deduplicated",
-			"ActivityType", info.ActivityType.Name, "Reason", err.Error())
 	}
 	if facts != nil && facts.Uncountable != "" && facts.BusinessKey == "" {
+		a.refused(ctx, info, sourceWorkflow, telemetry.NoFingerprint)
 		return nil, refuse(ErrTypeNoFingerprint, "calls of activity type %q cannot be numbered by their arguments: %s; "+
 			"use a step key (dedupe.WithStepKey)", info.ActivityType.Name, facts.Uncountable)
 	}
 	c := identify(a.i.options.KeyPrefix, info, facts, policy)
+	if c.source == sourceInvocation {
+		a.i.warnOnce(ctx, "dedupe: no usable header, only the attempts of one scheduling are deduplicated",
+			"ActivityType", info.ActivityType.Name, "Reason", err.Error(), "DedupeKey", ShortKey(c.key))
+	}
 	form, err := canonicalForm(policy, in.Args)
 	if err != nil {
 		if info.IsLocalActivity {
@@ -114,12 +120,18 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 				"ActivityType", info.ActivityType.Name, "Reason", withoutValues(err))
 			return a.Next.ExecuteActivity(ctx, in)
 		}
+		a.refused(ctx, info, c.source, telemetry.NoFingerprint)
 		return nil, refuse(ErrTypeNoFingerprint, "the arguments of activity type %q have no fingerprint: %s; "+
 			"give its policy a Fingerprint function, or the type a DedupeFingerprint method", info.ActivityType.Name, withoutValues(err))
 	}
 	e := newExecution(ctx, a.i, info, policy, c, fingerprints(a.i.options.FingerprintSecrets, c.key, form))
 	e.form = form
-	return e.execute(ctx, a.Next, in)
+	return e.observe(ctx, func(ctx context.Context) (any, error) { return e.execute(ctx, a.Next, in) })
+}
+
+// refused counts a call that ends before it has a record to ask for.
+func (a *inbound) refused(ctx context.Context, info sdkactivity.Info, s source, outcome telemetry.Outcome) {
+	a.i.telemetry.Type(info.Namespace, info.ActivityType.Name).Ended(ctx, string(s), outcome, 0)
 }
 
 // facts reads the header. Its error says why there is none to use.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -16,6 +17,7 @@ import (
 // timer runs only while there is a lease to keep.
 type keeper struct {
 	store   store.Store
+	count   *telemetry.Telemetry
 	timeout time.Duration
 	log     *slog.Logger
 
@@ -35,8 +37,8 @@ type keptLease struct {
 	lost func()
 }
 
-func newKeeper(s store.Store, timeout time.Duration, log *slog.Logger) *keeper {
-	return &keeper{store: s, timeout: timeout, log: log, kept: map[*keptLease]struct{}{}}
+func newKeeper(s store.Store, t *telemetry.Telemetry, timeout time.Duration, log *slog.Logger) *keeper {
+	return &keeper{store: s, count: t, timeout: timeout, log: log, kept: map[*keptLease]struct{}{}}
 }
 
 // keep renews the lease from now on, until drop is called.
@@ -100,7 +102,7 @@ func (k *keeper) renew() {
 	defer k.mu.Unlock()
 	k.renewing = false
 	if err != nil {
-		k.log.Warn("dedupe: leases could not be renewed, trying again", "Leases", len(keeping), "Error", err)
+		k.log.Warn("dedupe: leases could not be renewed, trying again", "Leases", len(keeping), "DedupeKeys", shortKeys(keeping), "Error", err)
 	}
 	for i, l := range keeping {
 		if _, still := k.kept[l]; still && err == nil && answers[i] == store.Lost {
@@ -134,7 +136,19 @@ func (k *keeper) ask(ctx context.Context, leases []*keptLease, timeout time.Dura
 	for i, l := range leases {
 		args[i] = l.Lease
 	}
-	return k.store.Renew(ctx, args)
+	answers, err := k.store.Renew(ctx, args)
+	k.count.Renewed(ctx, len(args), answers, err)
+	return answers, err
+}
+
+// shortKeys names some of the leases, for a log.
+func shortKeys(leases []*keptLease) []string {
+	const most = 8
+	var keys []string
+	for _, l := range leases[:min(len(leases), most)] {
+		keys = append(keys, ShortKey(l.Key))
+	}
+	return keys
 }
 
 func shortest(leases []*keptLease) time.Duration {

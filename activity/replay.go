@@ -53,7 +53,7 @@ func (e *execution) replayFailure(ctx context.Context, claimed store.Claimed) (a
 	encoding := e.i.encoding.in(e.info)
 	leaving, _, problem := encoding.acceptable(encoding.toError(failure), e.info.IsLocalActivity)
 	if problem != nil {
-		e.log.Warn("dedupe: recorded failure could not be encoded", "Error", problem)
+		e.log.Warn("dedupe: recorded failure could not be encoded", "Error", withoutValues(problem))
 	}
 	return nil, leaving
 }
@@ -68,6 +68,7 @@ func (e *execution) corrupt(ctx context.Context, what string, err error) error {
 // the call's answer. While the other one is at work it waits, as any execution
 // does that finds the call in flight.
 func (e *execution) superseded(ctx context.Context) (any, error) {
+	defer e.asks()()
 	// The body's context is cancelled with the lease.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), e.deadline())
 	defer cancel()
@@ -76,7 +77,7 @@ func (e *execution) superseded(ctx context.Context) (any, error) {
 	lost := retryLater{ErrTypeLeaseLost, telemetry.Superseded, 0, false, ErrLeaseLost, ErrLeaseLost.Error()}
 	for {
 		read, done := context.WithTimeout(context.WithoutCancel(ctx), e.i.options.StoreCallTimeout)
-		found, err := e.i.options.Store.Get(read, e.call.key)
+		found, err := e.i.store.Get(read, e.call.key)
 		done()
 		action := store.Action(0)
 		if err == nil {
@@ -87,6 +88,7 @@ func (e *execution) superseded(ctx context.Context) (any, error) {
 		case err == nil && found.Status == store.Failed && e.kept != nil && found.Token == e.kept.Token:
 			return e.replayFailure(ctx, store.Claimed{Found: found}) // from outside, before the body returned
 		case action == store.ActReplay:
+			e.span.LinkTo(found.TraceParent)
 			return e.answer(ctx, found, telemetry.Superseded)
 		case action == store.ActConflict && incomparable(found.Hash, e.hashes) == "":
 			return nil, e.conflict(ctx, found)

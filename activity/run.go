@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/owner"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -53,7 +54,8 @@ func (e *execution) keepLease(ctx context.Context, lease store.Lease) (context.C
 		until: e.deadline().Add(overrun(e.policy, e.info)),
 		lost: func() {
 			e.log.Error("dedupe: lease lost, another execution has taken this call over")
-			e.i.telemetry.LeaseLost(ctx, e.info.ActivityType.Name)
+			e.span.Event(telemetry.EventLeaseLost)
+			e.count.LeaseLost(ctx)
 			cancel(ErrLeaseLost)
 		},
 	}
@@ -92,4 +94,5 @@ func (e *execution) settleAbandoned(ctx context.Context, lease store.Lease, valu
 		}
 	}
 	e.settle(ctx, s)
+	e.record(ctx, telemetry.Panicked)
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"go.opentelemetry.io/otel/codes"
-
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
@@ -17,45 +15,54 @@ import (
 // until then. known tells whether the store has answered.
 func (e *execution) settle(ctx context.Context, s store.Settlement) (settled store.Settled, known bool) {
 	begun := time.Now()
-	ctx, span := e.startSpan(context.WithoutCancel(ctx), telemetry.SpanSettle)
-	defer func() {
-		e.spent += time.Since(begun)
-		span.End()
-	}()
-	setAction(span, s.Outcome)
+	ctx = context.WithoutCancel(ctx)
+	if e.asked.IsZero() {
+		defer e.asks()()
+	}
 	end := begun.Add(e.i.options.SettleTimeout)
 	settled, err := e.i.settleUntil(ctx, begun.Add(e.foreground(begun)), s)
 	if err == nil {
-		e.settledAs(ctx, s, settled)
+		e.settledAs(ctx, e.span, s, settled)
 		return settled, true
 	}
-	span.SetStatus(codes.Error, "settling goes on in the background")
+	e.span.Event(telemetry.EventSettleDeferred)
 	e.log.Warn("dedupe: record not settled yet, going on in the background", "Error", err)
 	e.i.background.Go(func() {
+		ctx, span := e.i.telemetry.Start(ctx, telemetry.SpanSettle, e.spanAttributes)
+		defer span.End()
 		settled, err := e.i.settleUntil(ctx, end, s)
 		if err != nil {
 			e.drop()
 			e.log.Error("dedupe: record could not be settled; Temporal's history is now the only record of this call",
 				"Outcome", s.Outcome.String(), "Error", err)
-			e.i.telemetry.SettleFailed(ctx, e.info.ActivityType.Name)
+			e.settleFailed(ctx, span)
 			return
 		}
-		e.settledAs(ctx, s, settled)
+		e.settledAs(ctx, span, s, settled)
 	})
 	return 0, false
 }
 
 // settledAs ends the lease and reports what the store has answered.
-func (e *execution) settledAs(ctx context.Context, s store.Settlement, settled store.Settled) {
+func (e *execution) settledAs(ctx context.Context, span telemetry.Span, s store.Settlement, settled store.Settled) {
 	e.drop()
+	span.Settled(s.Outcome.String(), settled.String())
 	switch settled {
 	case store.Stale:
 		e.log.Error("dedupe: stale write rejected, another execution has taken this call over", "Outcome", s.Outcome.String())
-		e.i.telemetry.StaleWrite(ctx, e.info.ActivityType.Name)
+		span.Wrong("stale write rejected")
+		e.count.StaleWrite(ctx)
 	case store.Missing:
 		e.log.Error("dedupe: record is gone, Temporal's history is now the only record of this call", "Outcome", s.Outcome.String())
-		e.i.telemetry.SettleFailed(ctx, e.info.ActivityType.Name)
+		e.settleFailed(ctx, span)
 	}
+}
+
+// settleFailed counts an end that is not recorded.
+func (e *execution) settleFailed(ctx context.Context, span telemetry.Span) {
+	e.count.SettleFailed(ctx)
+	span.Event(telemetry.EventSettleFailed)
+	span.Wrong("the end is not recorded")
 }
 
 func (e *execution) drop() {
@@ -84,7 +91,7 @@ func (e *execution) foreground(now time.Time) time.Duration {
 }
 
 func (i *Interceptor) settleUntil(ctx context.Context, end time.Time, s store.Settlement) (store.Settled, error) {
-	return settleUntil(ctx, end, i.options.Store, i.options.StoreCallTimeout, s)
+	return settleUntil(ctx, end, i.store, i.options.StoreCallTimeout, s)
 }
 
 // settleUntil settles until the store has answered, or until end, or until ctx is

@@ -56,6 +56,7 @@ func (e *execution) verify(ctx context.Context, claimed store.Claimed, next inte
 	defer func() {
 		if !asked { // runtime.Goexit in the verifier
 			e.settle(ctx, release(claimed))
+			e.record(ctx, telemetry.Panicked)
 		}
 	}()
 	answer, err := e.ask(leaseCtx, VerifyRequest{
@@ -71,17 +72,21 @@ func (e *execution) verify(ctx context.Context, claimed store.Claimed, next inte
 		e.record(ctx, telemetry.Canceled)
 		return nil, ctx.Err()
 	case answer.kind == done:
+		e.executed = telemetry.Verified
 		return e.conclude(leaseCtx, claimed.Lease, func() (any, error) { return answer.result, nil })
 	case answer.kind == notDone:
 		e.effectBefore = false
 		return e.run(leaseCtx, claimed.Lease, next, in)
 	}
 	e.settle(ctx, store.Settlement{Key: claimed.Lease.Key, Token: claimed.Lease.Token, Outcome: store.Hold, OwnLease: true})
-	why := "the verifier cannot tell"
 	if err != nil {
-		why = fmt.Sprintf("the verifier failed (%v)", err)
+		// Its text is the author's, and may quote arguments: it goes to the
+		// workflow with the error, and not into the log.
+		e.log.Warn("dedupe: the verifier failed", "ErrorType", fmt.Sprintf("%T", err))
+		return e.refuseUnknown(ctx, outcomeUnknownError(e.call, claimed.Found, fmt.Sprintf("the verifier failed (%v)", err)),
+			outcomeUnknownError(e.call, claimed.Found, "the verifier failed"))
 	}
-	return e.unknown(ctx, claimed.Found, why)
+	return e.unknown(ctx, claimed.Found, "the verifier cannot tell")
 }
 
 // ask calls the verifier with a deadline of its own.
@@ -109,7 +114,11 @@ func (e *execution) ask(ctx context.Context, request VerifyRequest) (answer Veri
 // unknown refuses the call, whose record is held for an operator.
 func (e *execution) unknown(ctx context.Context, found store.Record, why string) (any, error) {
 	err := outcomeUnknownError(e.call, found, why)
-	e.log.Error(err.Error())
+	return e.refuseUnknown(ctx, err, err)
+}
+
+func (e *execution) refuseUnknown(ctx context.Context, err, logged error) (any, error) {
+	e.log.Error(logged.Error())
 	e.record(ctx, telemetry.OutcomeUnknown)
 	return nil, err
 }

@@ -57,6 +57,10 @@ func (w *waiter) wait(ctx context.Context, r retryLater) error {
 		return err
 	}
 	waited := time.Since(w.since)
+	if w.poll == pollFirst { // the first time
+		w.e.count.Waited(ctx)
+		w.e.span.Waits(r.outcome)
+	}
 	if (r.atOnce || waited >= w.limit()) && !w.e.staysInAttempt() {
 		want := min(max(r.delay, minBounce), w.e.i.options.MaxBounce)
 		if delay, ok := bounce(w.e.info, r.errType, want, time.Now()); ok {

@@ -124,3 +124,17 @@ const (
 	// Missing: the record is gone; nothing was changed.
 	Missing
 )
+
+// String returns the answer's name.
+func (s Settled) String() string {
+	switch s {
+	case Applied:
+		return "applied"
+	case Stale:
+		return "stale"
+	case Missing:
+		return "missing"
+	default:
+		return fmt.Sprintf("Settled(%d)", int(s))
+	}
+}

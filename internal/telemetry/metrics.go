@@ -1,81 +1,78 @@
 package telemetry
 
-import (
-	"fmt"
+import "go.opentelemetry.io/otel/attribute"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
+// Attributes of metrics, which take few values; those of the first two stand on
+// spans as well.
+const (
+	AttrActivityType = attribute.Key("activity_type")
+	AttrSource       = attribute.Key("source")
+	AttrOutcome      = attribute.Key("outcome")
+	AttrNamespace    = attribute.Key("namespace")
+	AttrOperation    = attribute.Key("operation")
 )
 
-// Outcome is how an execution ended, as an attribute of metrics.
-type Outcome string
+// Kind is the kind of an instrument.
+type Kind string
 
-// The outcomes.
+// The kinds.
 const (
-	Executed           Outcome = "executed"
-	Failed             Outcome = "failed"
-	Pending            Outcome = "pending"
-	Replayed           Outcome = "replayed"
-	ReplayedOther      Outcome = "replayed_other_execution"
-	ReplayedFailure    Outcome = "replayed_failure"
-	Superseded         Outcome = "superseded"
-	Conflict           Outcome = "conflict"
-	OtherExecution     Outcome = "other_execution"
-	FingerprintUnknown Outcome = "fingerprint_unknown"
-	OutcomeUnknown     Outcome = "outcome_unknown"
-	InFlight           Outcome = "in_flight"
-	Canceled           Outcome = "canceled"
-	DeadlinePassed     Outcome = "deadline_passed"
-	StoreUnavailable   Outcome = "store_unavailable"
-	StoreBusy          Outcome = "store_busy"
-	Unprotected        Outcome = "unprotected"
-	ResultTooLarge     Outcome = "result_too_large"
-	RecordCorrupt      Outcome = "record_corrupt"
+	Counter       Kind = "counter"
+	UpDownCounter Kind = "up-down counter"
+	Gauge         Kind = "gauge"
+	Histogram     Kind = "histogram"
 )
 
 // Metric declares one instrument.
 type Metric struct {
-	Name, Unit, Description string
-	Attributes              []attribute.Key
+	Name              string
+	Kind              Kind
+	Unit, Description string
+	Attributes        []attribute.Key
 }
+
+var (
+	ofType      = []attribute.Key{AttrNamespace, AttrActivityType}
+	ofExecution = []attribute.Key{AttrNamespace, AttrActivityType, AttrSource, AttrOutcome}
+)
 
 // The instruments.
 var (
-	OutcomeMetric = Metric{"dedupe.outcome", "", "Executions of deduplicated activities, by how they ended.",
-		[]attribute.Key{AttrActivityType, AttrSource, AttrOutcome}}
-	LatencyMetric = Metric{"dedupe.latency", "s", "Time that an execution spent on its record, waiting included, the body not.",
-		[]attribute.Key{AttrActivityType, AttrSource, AttrOutcome}}
-	LeaseLostMetric = Metric{"dedupe.lease.lost", "", "Bodies cancelled because another execution took their call over.",
-		[]attribute.Key{AttrActivityType}}
-	StaleWriteMetric = Metric{"dedupe.stale_write_rejected", "", "Settlements refused because another execution owned the record.",
-		[]attribute.Key{AttrActivityType}}
-	SettleFailedMetric = Metric{"dedupe.settle.failed", "", "Executions whose end could not be recorded.",
-		[]attribute.Key{AttrActivityType}}
+	OutcomeMetric = Metric{"dedupe.outcome", Counter, "{execution}",
+		"Executions of deduplicated activities, by how they ended.", ofExecution}
+	LatencyMetric = Metric{"dedupe.latency", Histogram, "s",
+		"Time that an execution spent on its record, waiting included, the body not.", ofExecution}
+	InFlightMetric = Metric{"dedupe.in_flight", UpDownCounter, "{execution}",
+		"Executions of deduplicated activities under way, waiting or in the body.", ofType}
+	WaitMetric = Metric{"dedupe.wait", Counter, "{execution}",
+		"Executions that had to wait for another one, or for the store.", ofType}
+	TakeoverMetric = Metric{"dedupe.takeover", Counter, "{execution}",
+		"Executions that took a call over from one that left no outcome.", ofType}
+	UnprotectedMetric = Metric{"dedupe.unprotected", Counter, "{execution}",
+		"Bodies that ran without a record because the store could not be reached.", ofType}
+	LeaseLostMetric = Metric{"dedupe.lease.lost", Counter, "{execution}",
+		"Bodies cancelled because another execution took their call over.", ofType}
+	RenewalMetric = Metric{"dedupe.lease.renewal", Counter, "{lease}",
+		"Leases that were renewed (outcome renewed), that another execution had (lost), that somebody had locked (locked), or whose renewal the store failed (error).",
+		[]attribute.Key{AttrOutcome}}
+	StaleWriteMetric = Metric{"dedupe.stale_write_rejected", Counter, "{settlement}",
+		"Settlements refused because another execution owned the record.", ofType}
+	SettleFailedMetric = Metric{"dedupe.settle.failed", Counter, "{settlement}",
+		"Executions whose end could not be recorded.", ofType}
+	StoreLatencyMetric = Metric{"dedupe.store.latency", Histogram, "s",
+		"Time of one call of the store, its own retries included, by operation; outcome is ok, error or canceled.",
+		[]attribute.Key{AttrOperation, AttrOutcome}}
+	PassMetric = Metric{"dedupe.eviction.pass", Counter, "{pass}",
+		"Passes of the evictor; outcome is ok or error.", []attribute.Key{AttrOutcome}}
+	EvictedMetric = Metric{"dedupe.eviction.removed", Counter, "{record}",
+		"Records that the evictor of this worker removed.", []attribute.Key{}}
+	HeldMetric = Metric{"dedupe.held", Gauge, "{record}",
+		"Records that wait for an operator, as the evictor counted them last; every worker reports all of them.", []attribute.Key{}}
 )
 
 // Metrics lists every instrument.
-var Metrics = []Metric{OutcomeMetric, LatencyMetric, LeaseLostMetric, StaleWriteMetric, SettleFailedMetric}
-
-// latencyBounds run from a quarter of a millisecond, a replay on a near
-// database, to the half minute of a settlement's budget.
-var latencyBounds = []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
-
-func (t *Telemetry) instruments(m metric.Meter) error {
-	for declared, into := range map[*Metric]*metric.Int64Counter{
-		&OutcomeMetric: &t.outcome, &LeaseLostMetric: &t.leaseLost,
-		&StaleWriteMetric: &t.staleWrites, &SettleFailedMetric: &t.settleFails,
-	} {
-		c, err := m.Int64Counter(declared.Name, metric.WithDescription(declared.Description), metric.WithUnit(declared.Unit))
-		if err != nil {
-			return fmt.Errorf("%s: %w", declared.Name, err)
-		}
-		*into = c
-	}
-	h, err := m.Float64Histogram(LatencyMetric.Name, metric.WithDescription(LatencyMetric.Description),
-		metric.WithUnit(LatencyMetric.Unit), metric.WithExplicitBucketBoundaries(latencyBounds...))
-	if err != nil {
-		return fmt.Errorf("%s: %w", LatencyMetric.Name, err)
-	}
-	t.latency = h
-	return nil
+var Metrics = []Metric{
+	OutcomeMetric, LatencyMetric, InFlightMetric, WaitMetric, TakeoverMetric, UnprotectedMetric,
+	LeaseLostMetric, RenewalMetric, StaleWriteMetric, SettleFailedMetric, StoreLatencyMetric,
+	PassMetric, EvictedMetric, HeldMetric,
 }
