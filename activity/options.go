@@ -57,6 +57,11 @@ type Options struct {
 	// MaxBounce is the longest delay after which a call that found another
 	// owner at work comes back. Defaults to 30 s.
 	MaxBounce time.Duration
+	// EvictionInterval is the time between two passes of the evictor that the
+	// plugin runs while a worker does, give or take a quarter; at least a
+	// second. Defaults to 1 min; negative is no evictor. Somebody must evict:
+	// another worker, or `dedupe evict`.
+	EvictionInterval time.Duration
 	// TracerProvider and MeterProvider default to the global ones.
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
@@ -153,6 +158,10 @@ func (o Options) Validate() error {
 		if d.value < 0 {
 			return fmt.Errorf("dedupe: Options.%s is negative: %v", d.name, d.value)
 		}
+	}
+	if o.EvictionInterval > 0 && o.EvictionInterval < time.Second {
+		return fmt.Errorf("dedupe: Options.EvictionInterval is %v, want at least 1s, 0 for %v, or negative for no evictor",
+			o.EvictionInterval, store.DefaultEvictionInterval)
 	}
 	return nil
 }

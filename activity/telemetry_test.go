@@ -42,7 +42,7 @@ func TestMetricsAreThoseDeclared(t *testing.T) {
 		require.NoError(t, err)
 		s := maintenance.Store(unreliable(t).Store)
 		for _, err := range []error{nil, store.ErrUnavailable} {
-			maintenance.Evicted(context.Background(), store.Pass{Removed: 3, Held: 2, Err: err})
+			maintenance.Evicted(store.Pass{Removed: 3, Held: 2, Err: err})
 		}
 		_, err = s.Evict(context.Background(), 1)
 		require.NoError(t, err)

@@ -9,17 +9,19 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 	"github.com/seed5aa7bdf6/temporal-dedupe/workflows"
 )
 
 // Interceptor is both halves as one worker interceptor, for those who wire by
 // hand. Options.DataConverter and Options.FailureConverter must then be the
-// client's own; call Store.Check before the worker starts and Drain after it
-// has stopped.
+// client's own; call Store.Check before the worker starts, Evict in a goroutine
+// while it runs, and Drain after it has stopped.
 type Interceptor struct {
 	interceptor.WorkerInterceptorBase
 
 	activities *activity.Interceptor
+	evictor    *store.Evictor // nil: none is wanted
 	workflows  interceptor.WorkerInterceptor
 }
 
@@ -36,7 +38,11 @@ func NewInterceptor(options activity.Options) (*Interceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Interceptor{activities: activities, workflows: workflows.NewInterceptor()}, nil
+	e, err := newEvictor(options)
+	if err != nil {
+		return nil, err
+	}
+	return &Interceptor{activities: activities, evictor: e, workflows: workflows.NewInterceptor()}, nil
 }
 
 // InterceptActivity implements interceptor.WorkerInterceptor.
@@ -52,3 +58,12 @@ func (i *Interceptor) InterceptWorkflow(ctx workflow.Context, next interceptor.W
 // Drain waits until the records of activities that have returned are settled,
 // which Options.SettleTimeout bounds, or until ctx is done.
 func (i *Interceptor) Drain(ctx context.Context) error { return i.activities.Drain(ctx) }
+
+// Evict removes the records whose retention is over, every
+// Options.EvictionInterval, until ctx is done. With a negative interval it
+// returns at once.
+func (i *Interceptor) Evict(ctx context.Context) {
+	if i.evictor != nil {
+		i.evictor.Run(ctx)
+	}
+}

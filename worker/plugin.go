@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 	"github.com/seed5aa7bdf6/temporal-dedupe/workflows"
 )
 
@@ -44,6 +45,9 @@ type Plugin struct {
 	activity *activity.Interceptor
 	workers  map[string]*registered // by worker instance
 	warned   map[string]bool        // activity types
+
+	evictor     *store.Evictor // nil: none is wanted
+	maintenance *maintenance   // while a worker runs
 }
 
 var (
@@ -56,7 +60,11 @@ func NewPlugin(options activity.Options) (*Plugin, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	return &Plugin{options: options, workers: map[string]*registered{}, warned: map[string]bool{}}, nil
+	e, err := newEvictor(options)
+	if err != nil {
+		return nil, err
+	}
+	return &Plugin{options: options, workers: map[string]*registered{}, warned: map[string]bool{}, evictor: e}, nil
 }
 
 // Name implements the plugin interfaces.
@@ -153,7 +161,11 @@ func (p *Plugin) StartWorker(ctx context.Context, o worker.PluginStartWorkerOpti
 		logCoverage(p.options.Policies, r, p.logger())
 		r.started = true
 	}
-	return next(ctx, o)
+	if err := next(ctx, o); err != nil || !ok {
+		return err
+	}
+	p.maintain(r)
+	return nil
 }
 
 // warnOfStrangers warns, once each, of policies from a file for types that no
@@ -195,8 +207,9 @@ func (p *Plugin) StopWorker(ctx context.Context, o worker.PluginStopWorkerOption
 	p.mu.Lock()
 	_, mine := p.workers[o.WorkerInstanceKey]
 	delete(p.workers, o.WorkerInstanceKey)
-	i := p.activity
+	i, evicting := p.activity, p.unneeded()
 	p.mu.Unlock()
+	evicting.stop()
 	if !mine {
 		return
 	}

@@ -61,7 +61,9 @@ func (r *rig) worker(o *sdkworker.Options, names ...string) func() error {
 	for _, name := range names {
 		registry.OnRegisterActivity(func(context.Context) error { return nil }, sdkactivity.RegisterOptions{Name: name})
 	}
+	n := r.queue
 	return func() error {
+		r.t.Cleanup(func() { r.stop(n) })
 		return r.plugin.StartWorker(r.t.Context(), sdkworker.PluginStartWorkerOptions{WorkerInstanceKey: key},
 			func(context.Context, sdkworker.PluginStartWorkerOptions) error { return nil })
 	}
@@ -145,6 +147,8 @@ func TestPlugin(t *testing.T) {
 		registry.OnRegisterActivity(namedActivity, sdkactivity.RegisterOptions{})
 		require.NoError(t, r.plugin.StartWorker(t.Context(), sdkworker.PluginStartWorkerOptions{WorkerInstanceKey: "x"},
 			func(context.Context, sdkworker.PluginStartWorkerOptions) error { return nil }))
+		r.plugin.StopWorker(t.Context(), sdkworker.PluginStopWorkerOptions{WorkerInstanceKey: "x"},
+			func(context.Context, sdkworker.PluginStopWorkerOptions) {})
 	})
 
 	t.Run("a store that cannot be used keeps the worker from starting", func(t *testing.T) {

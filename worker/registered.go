@@ -21,6 +21,7 @@ type registered struct {
 	stopTimeout time.Duration
 	stray       bool // no client has told its converters
 	started     bool
+	running     bool // StartWorker has succeeded
 }
 
 // watch notes every activity that is registered from now on.

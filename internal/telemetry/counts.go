@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -133,9 +134,10 @@ func (t *Telemetry) Renewed(ctx context.Context, leases int, answers []store.Ren
 }
 
 // Evicted counts a pass of an evictor.
-func (t *Telemetry) Evicted(ctx context.Context, p store.Pass) {
+func (t *Telemetry) Evicted(p store.Pass) {
+	ctx := context.Background() // a pass belongs to nobody's trace
 	t.evicted.Add(ctx, int64(p.Removed))
-	if p.Err == nil || ctx.Err() == nil { // one that was stopped is no failure
+	if !errors.Is(p.Err, context.Canceled) { // one that was stopped is no failure
 		t.passes.Add(ctx, 1, t.passEnds[p.Err == nil].add...)
 	}
 	if p.Held != store.HeldUnknown {

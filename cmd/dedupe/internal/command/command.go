@@ -67,6 +67,7 @@ func newRoot(env Env) *cobra.Command {
 	root.AddCommand(
 		newConfig(env),
 		newDoctor(env),
+		newEvict(env),
 		newMigrate(env),
 		newRecords(env),
 		newStats(env),

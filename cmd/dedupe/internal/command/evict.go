@@ -1,0 +1,117 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
+)
+
+// evictCallTimeout bounds one batch: an operator waits longer than a worker may.
+const evictCallTimeout = time.Minute
+
+// evicted is what a pass by hand prints.
+type evicted struct {
+	CorrelationID string  `json:"correlationId"`
+	Removed       int     `json:"removed"`
+	Batches       int     `json:"batches"`
+	More          bool    `json:"more"`
+	Seconds       float64 `json:"seconds"`
+	Held          *int64  `json:"held"` // null where the pass failed
+}
+
+func newEvict(env Env) *cobra.Command {
+	var database databaseFlags
+	var output outputFlag
+	var batchSize, maxBatches int
+	c := &cobra.Command{
+		Use:   "evict",
+		Short: "Remove the records whose retention is over",
+		Long: `Remove the records whose retention is over, in one pass.
+
+Workers do so by themselves, every minute; this is for those who turned that
+off, and for a table that grew while no worker ran. It may run beside workers
+and beside itself. Records that are held, pending, under a live lease, or that
+leave an effect possible under the policies refuse and verify, stay.
+
+What was removed before an error stays removed; run it again.`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case batchSize < 1:
+				return usagef("dedupe: --batch-size must be 1 or more, not %d", batchSize)
+			case maxBatches < 0:
+				return usagef("dedupe: --max-batches must be 0 or more, not %d", maxBatches)
+			}
+			if err := output.validate(); err != nil {
+				return err
+			}
+			url, err := database.resolve(env)
+			if err != nil {
+				return err
+			}
+			pass, err := evictOnce(c.Context(), url, database.schema, store.EvictorOptions{
+				BatchSize: batchSize, MaxBatches: maxBatches,
+				Logger: slog.New(slog.DiscardHandler), // what it would say is printed
+			})
+			if err != nil {
+				return err
+			}
+			if err := output.print(env.Out, evictionSummary(pass), func(out io.Writer) error { return printPass(out, pass) }); err != nil {
+				return err
+			}
+			return pass.Err
+		},
+	}
+	database.register(c)
+	output.register(c)
+	c.Flags().IntVar(&batchSize, "batch-size", store.DefaultEvictionBatch, "how many records one transaction removes at most")
+	c.Flags().IntVar(&maxBatches, "max-batches", 0, "stop after so many batches; 0 goes on until nothing is left")
+	return c
+}
+
+// evictOnce makes one pass. Its error says that there was none.
+func evictOnce(ctx context.Context, url, schema string, o store.EvictorOptions) (store.Pass, error) {
+	pool, err := pgxpool.New(ctx, url)
+	if err != nil {
+		return store.Pass{}, fmt.Errorf("dedupe: evict: --database-url or DATABASE_URL is no Postgres URL") //nolint:errorlint // the driver quotes it, password and all
+	}
+	defer pool.Close()
+	s, err := pgstore.New(ctx, pool, pgstore.Options{Schema: schema, CallTimeout: evictCallTimeout})
+	if err != nil {
+		return store.Pass{}, err
+	}
+	defer s.Close()
+	e, err := store.NewEvictor(s, o)
+	if err != nil {
+		return store.Pass{}, err
+	}
+	return e.Pass(ctx), nil
+}
+
+func evictionSummary(p store.Pass) evicted {
+	e := evicted{CorrelationID: p.ID, Removed: p.Removed, Batches: p.Batches, More: p.More, Seconds: p.Duration.Seconds()}
+	if p.Held != store.HeldUnknown {
+		e.Held = &p.Held
+	}
+	return e
+}
+
+func printPass(out io.Writer, p store.Pass) error {
+	text := fmt.Sprintf("evicted %d records in %d batches and %v (%s)\n", p.Removed, p.Batches, p.Duration.Round(time.Millisecond), p.ID)
+	if p.More {
+		text += "there may be more: run it again, or leave --max-batches out\n"
+	}
+	if p.Held > 0 {
+		text += fmt.Sprintf("%d records are held and wait for an operator\n", p.Held)
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}
