@@ -58,6 +58,9 @@ func TestMetricsAreThoseDeclared(t *testing.T) {
 			kind, sets := pointsOf(t, m)
 			require.Equal(t, d.Kind, kind, d.Name)
 			require.NotEmpty(t, sets, d.Name)
+			if kind == telemetry.Counter {
+				require.Positive(t, tape.total(d.Name), "%s is declared, and no path counts it", d.Name)
+			}
 			for _, set := range sets {
 				var keys []attribute.Key
 				for _, kv := range set.ToSlice() {
@@ -108,7 +111,7 @@ func requireFewValues(t *testing.T, emitted map[string]metricdata.Metrics) {
 		telemetry.AttrNamespace:    {"default-test-namespace"},
 		telemetry.AttrSource:       {"workflow", "invocation"},
 		telemetry.AttrOperation:    {"reserve", "acquire", "renew", "settle", "get", "evict"},
-		telemetry.AttrOutcome:      {"ok", "error", "renewed", "lost", "canceled"},
+		telemetry.AttrOutcome:      {"ok", "error", "renewed", "lost", "locked", "canceled"},
 	}
 	var seen []string
 	for _, o := range telemetry.Outcomes {

@@ -18,6 +18,7 @@ func newEvictor(o activity.Options) (*store.Evictor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dedupe: telemetry: %w", err)
 	}
+	t.BeginEvicting()
 	return store.NewEvictor(t.Store(o.Store), store.EvictorOptions{
 		Interval: o.EvictionInterval, Logger: o.Logger, OnPass: t.Evicted,
 	})

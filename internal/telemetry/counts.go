@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -52,7 +54,16 @@ func (t *Telemetry) Type(namespace, activityType string) *Type {
 	if len(t.types) < maxTypes {
 		t.types[name] = y
 	}
+	y.begin()
 	return y
+}
+
+// begin counts nothing, so that the counters which somebody is woken up for are
+// there before the first time: what appears with 1 has not increased.
+func (y *Type) begin() {
+	for _, c := range []metric.Int64Counter{y.t.waits, y.t.takeovers, y.t.unprotected, y.t.leaseLost, y.t.staleWrites, y.t.settleFails} {
+		c.Add(context.Background(), 0, y.add...)
+	}
 }
 
 // Ended counts an execution. latency is the time spent on deduplication.
@@ -116,6 +127,21 @@ func (t *Telemetry) makeSets() {
 		t.renewed[outcome] = newAttributes(AttrOutcome.String(outcome))
 	}
 	t.passEnds[true], t.passEnds[false] = newAttributes(AttrOutcome.String(callOK)), newAttributes(AttrOutcome.String(callFailed))
+}
+
+// begin does for what has no type as [Type.begin] does.
+func (t *Telemetry) begin() {
+	for _, a := range t.renewed {
+		t.renewals.Add(context.Background(), 0, a.add...)
+	}
+}
+
+// BeginEvicting does the same for an evictor.
+func (t *Telemetry) BeginEvicting() {
+	t.evicted.Add(context.Background(), 0)
+	for _, a := range t.passEnds {
+		t.passes.Add(context.Background(), 0, a.add...)
+	}
 }
 
 // Renewed counts the answers to renewals; err stands for all of them.

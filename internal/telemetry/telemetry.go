@@ -44,7 +44,11 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider) (*Telemetry, error) {
 	}
 	t := &Telemetry{tracer: tp.Tracer(Name), types: map[typeName]*Type{}}
 	t.makeSets()
-	return t, t.instruments(mp.Meter(Name))
+	if err := t.instruments(mp.Meter(Name)); err != nil {
+		return nil, err
+	}
+	t.begin()
+	return t, nil
 }
 
 func (t *Telemetry) instruments(m metric.Meter) (err error) {
