@@ -16,6 +16,9 @@ RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
 # Modules within this one, without the linters', which holds no package.
 NESTED := $(filter-out tools,$(patsubst %/go.mod,%,$(wildcard bench/go.mod tools/*/go.mod examples/*/go.mod)))
 
+# Those of them that are examples, whose tests run with everything else.
+EXAMPLES := $(filter examples/%,$(NESTED))
+
 # One Temporal server for all test processes, built before their timeouts begin.
 WITH_SERVER := $(if $(wildcard internal/devserver/run),$(GO) run ./internal/devserver/run)
 
@@ -28,6 +31,15 @@ help: ## List the targets
 .PHONY: test
 test: services checks bench-check ## Check the format, vet, check the layers, run all tests
 	@scripts/timed.sh "tests" $(WITH_SERVER) $(GO) test $(RACE) $(TESTFLAGS) $(PKG)
+	@$(if $(filter ./...,$(PKG)),$(MAKE) --no-print-directory test-examples)
+
+# Without the race detector: vet has compiled everything for that, and the
+# examples' own goroutines are few.
+.PHONY: test-examples
+test-examples: services ## Run the tests of examples that are modules of their own
+	@for module in $(EXAMPLES); do \
+		scripts/timed.sh "tests of $$module" $(WITH_SERVER) $(GO) -C "$$module" test -timeout 10m ./...; \
+	done
 
 # The newest release of Temporal's SDK, which this module supports beside the one
 # that it requires.

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe"
+)
+
+// series returns the names under which Prometheus keeps a metric.
+func series(m dedupe.Metric) []string {
+	name := strings.ReplaceAll(m.Name, ".", "_")
+	if m.Unit == "s" {
+		name += "_seconds"
+	}
+	switch m.Kind {
+	case "counter":
+		return []string{name + "_total"}
+	case "histogram":
+		return []string{name + "_bucket", name + "_sum", name + "_count"}
+	default:
+		return []string{name}
+	}
+}
+
+// declared returns the labels of every series that there can be.
+func declared() map[string][]string {
+	all := map[string][]string{}
+	for _, m := range dedupe.Metrics() {
+		for _, name := range series(m) {
+			all[name] = append(m.Attributes, "le")
+		}
+	}
+	return all
+}
+
+var promql = parser.NewParser(parser.Options{})
+
+// requireDeclared asserts that an expression is one, and that it uses nothing
+// but metrics that there are, with labels that they have.
+func requireDeclared(t *testing.T, where, expr string) (names []string) {
+	t.Helper()
+	parsed, err := promql.ParseExpr(expr)
+	require.NoError(t, err, "%s: %s", where, expr)
+	known := declared()
+	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
+		switch n := node.(type) {
+		case *parser.VectorSelector:
+			require.Contains(t, known, n.Name, "%s: %s", where, expr)
+			names = append(names, n.Name)
+			for _, m := range n.LabelMatchers {
+				if m.Name != labels.MetricName {
+					require.Contains(t, known[n.Name], m.Name, "%s: %s", where, expr)
+				}
+			}
+		case *parser.AggregateExpr:
+			for _, label := range n.Grouping {
+				for _, selected := range selectors(n.Expr) {
+					require.Contains(t, known[selected], label, "%s: %s", where, expr)
+				}
+			}
+		}
+		return nil
+	})
+	require.NotEmpty(t, names, "%s: %s", where, expr)
+	return names
+}
+
+func selectors(e parser.Expr) (names []string) {
+	parser.Inspect(e, func(node parser.Node, _ []parser.Node) error {
+		if s, ok := node.(*parser.VectorSelector); ok {
+			names = append(names, s.Name)
+		}
+		return nil
+	})
+	return names
+}
+
+func TestAlerts(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("alerts.yaml")
+	require.NoError(t, err)
+	groups, errs := rulefmt.Parse(text, false, model.UTF8Validation, promql, slog.New(slog.DiscardHandler))
+	require.Empty(t, errs)
+	require.Len(t, groups.Groups, 1)
+	watched := map[string]bool{}
+	for _, rule := range groups.Groups[0].Rules {
+		for _, name := range requireDeclared(t, rule.Alert, rule.Expr) {
+			watched[name] = true
+		}
+		require.NotEmpty(t, rule.Labels["severity"], rule.Alert)
+		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
+		require.NotEmpty(t, rule.Annotations["description"], rule.Alert)
+		for _, label := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(rule.Annotations["summary"], -1) {
+			require.Contains(t, rule.Expr, label[1], "%s: the expression keeps no such label", rule.Alert)
+		}
+	}
+	for _, must := range []string{
+		"dedupe_held", "dedupe_settle_failed_total", "dedupe_stale_write_rejected_total", "dedupe_unprotected_total",
+		"dedupe_store_latency_seconds_count", "dedupe_eviction_pass_total", "dedupe_lease_renewal_total",
+	} {
+		require.True(t, watched[must], "nobody is told of %s", must)
+	}
+}
+
+func TestDashboard(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("dashboard.json")
+	require.NoError(t, err)
+	var dashboard struct {
+		Title, UID string
+		Templating struct {
+			List []struct{ Name, Type, Query string }
+		}
+		Panels []struct {
+			ID          int
+			Title       string
+			Description string
+			GridPos     struct{ H, W, X, Y int }
+			Targets     []struct{ RefID, Expr, LegendFormat string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &dashboard))
+	require.NotEmpty(t, dashboard.UID)
+	shown, ids, places := map[string]bool{}, map[int]bool{}, map[[2]int]bool{}
+	for _, panel := range dashboard.Panels {
+		require.False(t, ids[panel.ID], "two panels have ID %d", panel.ID)
+		place := [2]int{panel.GridPos.X, panel.GridPos.Y}
+		require.False(t, places[place], "%s stands on another panel", panel.Title)
+		ids[panel.ID], places[place] = true, true
+		require.NotEmpty(t, panel.Description, panel.Title)
+		require.NotEmpty(t, panel.Targets, panel.Title)
+		for _, target := range panel.Targets {
+			for _, name := range requireDeclared(t, panel.Title, strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")) {
+				shown[strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")] = true
+			}
+		}
+	}
+	for _, m := range dedupe.Metrics() {
+		name := strings.TrimSuffix(series(m)[0], "_bucket")
+		require.True(t, shown[name], "no panel shows %s", name)
+	}
+}
