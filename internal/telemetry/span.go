@@ -31,6 +31,11 @@ const (
 	AttrRunID   = attribute.Key("dedupe.record.run_id")
 )
 
+// SpanAttributes lists the attributes of spans and their events.
+var SpanAttributes = []attribute.Key{
+	AttrKey, AttrActivityType, AttrSource, AttrScope, AttrAttempt, AttrAction, AttrOutcome, AttrOther, AttrAnswer, AttrRunID,
+}
+
 // Events of a span.
 const (
 	// EventDecided: the store has told what stands in the record.

@@ -44,6 +44,25 @@ func TestEvictionReadsNoMoreThanItMust(t *testing.T) {
 		require.Equal(t, before, scans(), "the table was read from end to end")
 	})
 
+	t.Run("a backlog in a table without statistics is not sorted for each batch", func(t *testing.T) {
+		t.Parallel()
+		pool := requirePool(t, requireMigrated(t), single)
+		s := requireStore(t, wrapped{pool}, pgstore.Options{CallTimeout: time.Minute})
+		execute(t, pool, `ALTER TABLE idempotency_records SET (autovacuum_enabled = false)`)
+		r := reservation("done")
+		insert(t, s, r)
+		settle(t, s, complete(r, "paid"))
+		execute(t, pool, clones, "done", 50_000)
+		for range 3 {
+			n, err := s.Evict(t.Context(), 1000)
+			require.NoError(t, err)
+			require.Equal(t, 1000, n)
+		}
+		execute(t, pool, `SELECT pg_stat_force_next_flush()`)
+		require.Less(t, value[int](t, pool, `SELECT idx_tup_read FROM pg_stat_user_indexes
+			WHERE indexrelname = 'idempotency_records_expires_at'`), 10_000)
+	})
+
 	t.Run("a batch goes on where a full one has ended, and a short answer still means that nothing is left", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, pgstore.Options{})

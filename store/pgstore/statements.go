@@ -315,11 +315,6 @@ const (
 	backToSavepointSQL = `ROLLBACK TO SAVEPOINT dedupe_in_tx`
 )
 
-const evictable = `
-      AND r.held_since IS NULL AND NOT r.pending
-      AND (r.status <> 'in_progress' OR ` + leaseEnd + ` <= clock_timestamp())
-      AND (r.takeover_policy = 'reexecute' OR NOT r.effect_possible)`
-
 // checkSessionSQL tells whether the session can write.
 const checkSessionSQL = `
 SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'`

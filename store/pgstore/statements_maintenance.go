@@ -12,14 +12,16 @@ import (
 // for a value that does not change during the scan. A row that was renewed or
 // acquired after the statement began is not removed: locking it checks the
 // conditions on its newest version, and the outer statement checks them again.
-// The array in front only serves to have it planned anew.
+// The array in front only serves to have it planned anew. The place to begin at
+// is compared as a pair because the planner, without statistics, thinks nothing of
+// a range between two values, and would sort what it finds there.
 const evictSQL = `
 WITH removed AS (
     DELETE FROM {records} r
     WHERE r.ctid = ANY (ARRAY(
         SELECT r.ctid FROM {records} r
         WHERE r.expires_at <= (SELECT clock_timestamp())
-          AND r.expires_at >= timestamptz 'epoch' + $3::bigint * interval '1 microsecond'` + evictable + `
+          AND (r.expires_at, r.key) >= (timestamptz 'epoch' + $3::bigint * interval '1 microsecond', '')` + evictable + `
         ORDER BY r.expires_at
         LIMIT $2::bigint
         FOR UPDATE SKIP LOCKED))
@@ -28,6 +30,14 @@ WITH removed AS (
     RETURNING r.expires_at
 )
 SELECT count(*), coalesce((extract(epoch FROM max(r.expires_at)) * 1000000)::bigint, 0) FROM removed r`
+
+// evictable stands in a CASE because the planner would otherwise guess, from
+// statistics that a young or growing table does not have, that next to no row is,
+// and sort all of those that expired in order to find the first thousand.
+const evictable = `
+      AND CASE WHEN r.held_since IS NULL AND NOT r.pending
+          AND (r.status <> 'in_progress' OR ` + leaseEnd + ` <= clock_timestamp())
+          AND (r.takeover_policy = 'reexecute' OR NOT r.effect_possible) THEN true ELSE false END`
 
 // recordPassSQL tells when a kind of maintenance last ended. The worker sends how
 // long it took, and the database knows what time it is. Whoever ends last stands
