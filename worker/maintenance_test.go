@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,11 +21,13 @@ import (
 // passes counts the passes over a store.
 type passes struct {
 	store.Store
-	n int
+	made atomic.Int64
 }
 
+func (p *passes) n() int { return int(p.made.Load()) }
+
 func (p *passes) Evict(ctx context.Context, limit int) (int, error) {
-	p.n++
+	p.made.Add(1)
 	return p.Store.Evict(ctx, limit)
 }
 
@@ -48,18 +51,18 @@ func TestTheWorkerEvicts(t *testing.T) {
 			r := newRig(t, o)
 			first, second := r.worker(&sdkworker.Options{}, "Charge"), r.worker(&sdkworker.Options{}, "Charge")
 			time.Sleep(time.Hour) //nolint:forbidigo // fake clock
-			require.Zero(t, p.n, "no worker runs yet")
+			require.Zero(t, p.n(), "no worker runs yet")
 			require.NoError(t, first())
 			require.NoError(t, second())
 			time.Sleep(time.Hour) //nolint:forbidigo // fake clock
-			require.InDelta(t, 60, p.n, 5)
+			require.InDelta(t, 60, p.n(), 5)
 			r.stop(1)
 			time.Sleep(time.Hour) //nolint:forbidigo // fake clock
-			require.InDelta(t, 120, p.n, 8)
+			require.InDelta(t, 120, p.n(), 8)
 			r.stop(2)
-			n := p.n
+			n := p.n()
 			time.Sleep(time.Hour) //nolint:forbidigo // fake clock
-			require.Equal(t, n, p.n)
+			require.Equal(t, n, p.n())
 			require.EqualValues(t, n, counted(t, reader, "dedupe.eviction.pass"))
 		})
 	})
@@ -74,7 +77,7 @@ func TestTheWorkerEvicts(t *testing.T) {
 				r := newRig(t, o)
 				require.NoError(t, r.worker(&sdkworker.Options{}, "Charge")())
 				time.Sleep(24 * time.Hour) //nolint:forbidigo // fake clock
-				require.InDelta(t, want, p.n, want/8)
+				require.InDelta(t, want, p.n(), want/8)
 				r.stop(1)
 			}
 		})
@@ -94,7 +97,7 @@ func TestTheWorkerEvicts(t *testing.T) {
 				})
 			require.Error(t, err)
 			time.Sleep(time.Hour) //nolint:forbidigo // fake clock
-			require.Zero(t, p.n)
+			require.Zero(t, p.n())
 			r.stop(1)
 		})
 	})
@@ -110,7 +113,7 @@ func TestTheWorkerEvicts(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 			defer stop()
 			i.Evict(ctx)
-			require.InDelta(t, 60, p.n, 5)
+			require.InDelta(t, 60, p.n(), 5)
 
 			o.EvictionInterval = -1
 			i, err = worker.NewInterceptor(o)

@@ -88,6 +88,7 @@ func concerns() []concern {
 		{"Claim", claimTests()},
 		{"Evict", evictTests()},
 		{"Bounds", boundsTests()},
+		{"Maintenance", maintenanceTests()},
 		{"Payloads", payloadTests()},
 		{"Batches", batchTests()},
 		{"Races", raceTests()},
