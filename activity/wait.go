@@ -57,16 +57,16 @@ func (w *waiter) wait(ctx context.Context, r retryLater) error {
 		return err
 	}
 	waited := time.Since(w.since)
-	if w.poll == pollFirst { // the first time
-		w.e.count.Waited(ctx)
-		w.e.span.Waits(r.outcome)
-	}
 	if (r.atOnce || waited >= w.limit()) && !w.e.staysInAttempt() {
 		want := min(max(r.delay, minBounce), w.e.i.options.MaxBounce)
 		if delay, ok := bounce(w.e.info, r.errType, want, time.Now()); ok {
 			return later(r.errType, delay, r.cause, "%s: call %q: %s after waiting %v; trying again in %v",
 				w.e.info.ActivityType.Name, w.e.call.key, r.why, waited.Round(time.Millisecond), delay.Round(time.Millisecond))
 		}
+	}
+	if w.poll == pollFirst { // the first time
+		w.e.count.Waited(ctx)
+		w.e.span.Waits(r.outcome)
 	}
 	step := jitter(w.poll)
 	if r.errType == ErrTypeInFlight && r.delay > 0 {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -81,7 +82,8 @@ What was removed before an error stays removed; run it again.`,
 func evictOnce(ctx context.Context, url, schema string, o store.EvictorOptions) (store.Pass, error) {
 	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
-		return store.Pass{}, fmt.Errorf("dedupe: evict: --database-url or DATABASE_URL is no Postgres URL") //nolint:errorlint // the driver quotes it, password and all
+		// The driver's error quotes the URL.
+		return store.Pass{}, errors.New("dedupe: evict: --database-url or DATABASE_URL is no Postgres URL")
 	}
 	defer pool.Close()
 	s, err := pgstore.New(ctx, pool, pgstore.Options{Schema: schema, CallTimeout: evictCallTimeout})
