@@ -217,6 +217,7 @@ func TestReplay(t *testing.T) {
 
 	t.Run("what cannot be fingerprinted is not quoted", func(t *testing.T) {
 		t.Parallel()
+		sent.Store(false)
 		b := setup(t)
 		_, err := b.run(1, func(context.Context, failing) error { return nil }, failing{"4242"})
 		app := requireErrType(t, err, activity.ErrTypeNoFingerprint)
