@@ -78,6 +78,8 @@ func TestPoliciesOfAFile(t *testing.T) {
 		registry.OnRegisterDynamicActivity(func(context.Context) error { return nil }, sdkactivity.DynamicRegisterOptions{})
 		require.NoError(t, r.plugin.StartWorker(t.Context(), sdkworker.PluginStartWorkerOptions{WorkerInstanceKey: "x"},
 			func(context.Context, sdkworker.PluginStartWorkerOptions) error { return nil }))
+		r.plugin.StopWorker(t.Context(), sdkworker.PluginStopWorkerOptions{WorkerInstanceKey: "x"},
+			func(context.Context, sdkworker.PluginStopWorkerOptions) {})
 		require.NotContains(t, log.String(), "ActivityType")
 	})
 

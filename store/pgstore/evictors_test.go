@@ -87,7 +87,9 @@ func writeAndKeep(ctx context.Context, s store.Store, group, round, batch int, l
 		leases, kept = kept, nil
 		for i, l := range leases {
 			switch {
-			case renewals[i] == store.Renewed:
+			case renewals[i] == store.Renewed, again > 0 && renewals[i] == store.Locked:
+				// An evictor that saw the record before it was renewed locks it,
+				// looks again, and leaves it.
 				kept = append(kept, l)
 			case again > 0:
 				return fmt.Errorf("%q was renewed for a minute, and the next renewal answered with %d", l.Key, renewals[i])

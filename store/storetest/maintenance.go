@@ -50,8 +50,10 @@ func maintainPass(k *kit) {
 	require.NoError(k, err)
 	p := e.Pass(k.ctx)
 	require.NoError(k, p.Err)
-	require.Equal(k, len(rs), p.Removed)
-	require.Equal(k, 2, p.Batches)
+	if !k.Expires { // where they have gone by themselves
+		require.Equal(k, len(rs), p.Removed)
+		require.Equal(k, 2, p.Batches)
+	}
 	_, maintained := k.Store.(store.Maintained)
 	require.Equal(k, maintained, p.Held != store.HeldUnknown)
 	for _, r := range rs {
