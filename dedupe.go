@@ -17,7 +17,7 @@ import (
 // Store and Policies are required.
 type Options = activity.Options
 
-// Store keeps the records: pgstore, memstore, or one of your own that passes
+// Store keeps the records: pgstore, redisstore, memstore, or one of your own that passes
 // storetest.
 type Store = store.Store
 

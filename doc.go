@@ -15,7 +15,8 @@
 //   - Two workers do not run a call at once while its owner is alive and reaches
 //     the store, or is dead.
 //   - A service that honours idempotency keys sees each call once, if it is given
-//     [Key].
+//     [Key]; and writes to the database that has the records are made exactly
+//     once through pgstore.InTx.
 //   - Two different requests never share a record: the second is refused with
 //     [ErrTypeConflict] and gets no answer.
 //
@@ -44,7 +45,12 @@
 //	w := worker.New(c, "payments", worker.Options{WorkerStopTimeout: time.Minute})
 //
 // Workers that only run workflows take [NewWorkflowPlugin], which needs no store.
-// Those who wire by hand take [NewInterceptor].
+// Those who wire by hand take [NewInterceptor]. Policies can also come from a file:
+// [LoadConfig] reads it, and Config.Apply joins it with Options; the file decides
+// the values, code gives the functions.
+//
+// The plugin evicts records whose retention is over, every minute
+// (Options.EvictionInterval). [Metrics] lists what it reports to OpenTelemetry.
 //
 // # What makes two calls the same
 //
@@ -71,7 +77,10 @@
 // # Inside an activity
 //
 // [Key] is the idempotency key to send downstream; its For method derives one for
-// each of several services. [NoEffect] marks an error with your word that nothing
+// each of several services, and [Transport] sends it over HTTP. [Do] records a named
+// effect the moment it returns, so that what happens to the activity afterwards
+// does not repeat it. pgstore.InTx commits your writes and the record together.
+// [NoEffect] marks an error with your word that nothing
 // has happened, so that the call may run again with a new key. A context that is
 // cancelled with [ErrLeaseLost] as its cause tells that another execution has the
 // call: stop.
@@ -89,8 +98,9 @@
 // # Stores
 //
 // Package store/pgstore keeps records in the table idempotency_records of your
-// Postgres, which package migrations creates. Package store/memstore keeps them
-// in memory, for tests and for trying things out. A store of your own passes
+// Postgres, which package migrations creates. Package store/redisstore keeps them
+// in Redis, and says what a failover of it can lose. Package store/memstore keeps
+// them in memory, for tests and for trying things out. A store of your own passes
 // store/storetest.
 //
 // # Errors
@@ -104,9 +114,10 @@
 //	------------------------------------------  -------------------------  ----------------------------------------------
 //	key reused for a different request          ErrTypeConflict            final: give the calls step keys, or count them by arguments
 //	workflow ID used again after it closed      ErrTypeOtherExecution      final: new workflow ID, another Scope, or OnOtherExecution
-//	effect possible, policy forbids a rerun     ErrTypeOutcomeUnknown      final: look at the provider, then resolve the record
+//	effect possible, policy forbids a rerun     ErrTypeOutcomeUnknown      final: look at the provider, then `dedupe records release`, `complete` or `fail`
 //	another execution owns the call             ErrTypeInFlight            retried: nothing
 //	another execution took the call over        ErrTypeLeaseLost           retried: nothing; often: give the database more room
+//	InTx lost against a concurrent transaction  ErrTypeSerialization       retried: nothing
 //	store cannot be reached                     ErrTypeStoreUnavailable    retried: bring the database back
 //	too many executions want the store          ErrTypeStoreBusy           retried: raise MaxConcurrentStoreCalls, or the database's size
 //	record written by a later release           ErrTypeRecordVersion       retried: upgrade this worker
