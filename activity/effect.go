@@ -56,8 +56,8 @@ func newEffect(ctx context.Context, name string, o DoOptions) (*execution, error
 	return &execution{
 		i: root.i, info: root.info, policy: effectPolicy(root.policy), call: c, form: form, hashes: hashes,
 		count: root.count, executed: telemetry.Executed,
-		log:  callLogger{log.With(sdkactivity.GetLogger(ctx), "Effect", strings.Join(path, "/")), c.key},
-		body: root.body, looks: newLeaseLook(), effect: &effect{parent: parent, path: path},
+		log:    callLogger{log.With(sdkactivity.GetLogger(ctx), "Effect", strings.Join(path, "/")), c.key},
+		effect: &effect{parent: parent, path: path},
 	}, nil
 }
 

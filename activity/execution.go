@@ -43,11 +43,12 @@ type execution struct {
 
 	// form is what the request's fingerprint is made of.
 	form []byte
-	// effect is set where this is an effect inside an activity; body is what the
-	// activity's has done so far, looks the looks at the lease of this one.
+	// effect is set where this is an effect inside an activity. body is what the
+	// body of an activity has done so far, its effects' included; looks are those
+	// at the lease of this execution.
 	effect *effect
-	body   *body
-	looks  *leaseLook
+	body   body
+	looks  leaseLook
 }
 
 // executionFrom returns the execution that ctx belongs to, or nil.
@@ -70,7 +71,6 @@ func newExecution(ctx context.Context, i *Interceptor, info sdkactivity.Info, p 
 		i: i, info: info, policy: p, call: c, hashes: hashes,
 		log:   callLogger{sdkactivity.GetLogger(ctx), c.key},
 		count: i.telemetry.Type(info.Namespace, info.ActivityType.Name), executed: telemetry.Executed,
-		body: &body{}, looks: newLeaseLook(),
 	}
 }
 

@@ -2,6 +2,7 @@ package activity
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
@@ -10,17 +11,17 @@ import (
 // leaseLook is the last look at a lease. Effects that begin at once share one: of
 // many renewals of one record at a time all but one would find it locked.
 type leaseLook struct {
-	slot   chan struct{}
-	began  time.Time // of the last look that was answered
+	once   sync.Once
+	slot   chan struct{} // held by the one that looks
+	began  time.Time     // of the last look that was answered
 	answer store.Renewal
 }
-
-func newLeaseLook() *leaseLook { return &leaseLook{slot: make(chan struct{}, 1)} }
 
 // look renews the execution's lease, or takes the answer of a renewal that has begun
 // since it was called.
 func (e *execution) look(ctx context.Context) (store.Renewal, error) {
-	l, asked := e.looks, time.Now()
+	l, asked := &e.looks, time.Now()
+	l.once.Do(func() { l.slot = make(chan struct{}, 1) })
 	select {
 	case l.slot <- struct{}{}:
 		defer func() { <-l.slot }()

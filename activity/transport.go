@@ -130,7 +130,7 @@ type sentRequests struct {
 }
 
 func withSentRequests(ctx context.Context) context.Context {
-	return context.WithValue(ctx, sentKey{}, &sentRequests{keys: map[ProviderKey]bool{}})
+	return context.WithValue(ctx, sentKey{}, &sentRequests{})
 }
 
 // first tells whether the key is new.
@@ -138,6 +138,9 @@ func (s *sentRequests) first(key ProviderKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	used := s.keys[key]
+	if s.keys == nil {
+		s.keys = map[ProviderKey]bool{}
+	}
 	s.keys[key] = true
 	return !used
 }
