@@ -160,8 +160,8 @@ func ExamplePolicy_verify() {
 	records, _ := memstore.New(memstore.Options{})
 	policy := dedupe.Policy{
 		Takeover: dedupe.Verify,
-		Verify: func(_ context.Context, r dedupe.VerifyRequest) (dedupe.Verification, error) {
-			// Ask the provider what became of r.Key.
+		Verify: func(_ context.Context, _ dedupe.VerifyRequest) (dedupe.Verification, error) {
+			// Ask the provider what became of the request's Key.
 			return dedupe.Done("receipt of the first attempt"), nil
 		},
 	}

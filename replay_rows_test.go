@@ -67,7 +67,7 @@ func results() []row {
 		{name: "nil message", body: gives[*structpb.Struct](nil)},
 		{name: "raw value", body: gives(converter.NewRawValue(raw))},
 		{name: "with arguments", args: []any{map[string]any{"b": 1.5, "a": mark}, []byte{0xff}},
-			body: func(_ context.Context, m map[string]any, b []byte) (string, error) { return fmt.Sprint(m, b), nil }},
+			body: func(_ context.Context, m map[string]any, b []byte) (string, error) { return fmt.Sprint(m, b), nil }}, //nolint:staticcheck // the bytes as numbers: they are no text
 		{name: "dynamic activity", args: []any{mark, 7}, dynamic: true,
 			body: func(_ context.Context, args converter.EncodedValues) (string, error) {
 				var s string

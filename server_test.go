@@ -174,7 +174,7 @@ func requireErrType(t *testing.T, err error, errType string) *temporal.Applicati
 	t.Helper()
 	var app *temporal.ApplicationError
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		if a, ok := e.(*temporal.ApplicationError); ok && a.Type() == errType {
+		if a, ok := e.(*temporal.ApplicationError); ok && a.Type() == errType { //nolint:errorlint // each error of the chain is looked at
 			app = a
 		}
 	}

@@ -43,15 +43,15 @@ func (s *temporalStub) tell(m proto.Message) error {
 	return nil
 }
 
-func (s *temporalStub) RespondActivityTaskCompletedById(_ context.Context, r *workflowservice.RespondActivityTaskCompletedByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskCompletedByIdResponse, error) {
+func (s *temporalStub) RespondActivityTaskCompletedById(_ context.Context, r *workflowservice.RespondActivityTaskCompletedByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskCompletedByIdResponse, error) { //nolint:staticcheck // Temporal's name
 	return nil, s.tell(r)
 }
 
-func (s *temporalStub) RespondActivityTaskFailedById(_ context.Context, r *workflowservice.RespondActivityTaskFailedByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskFailedByIdResponse, error) {
+func (s *temporalStub) RespondActivityTaskFailedById(_ context.Context, r *workflowservice.RespondActivityTaskFailedByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskFailedByIdResponse, error) { //nolint:staticcheck // Temporal's name
 	return nil, s.tell(r)
 }
 
-func (s *temporalStub) RespondActivityTaskCanceledById(_ context.Context, r *workflowservice.RespondActivityTaskCanceledByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskCanceledByIdResponse, error) {
+func (s *temporalStub) RespondActivityTaskCanceledById(_ context.Context, r *workflowservice.RespondActivityTaskCanceledByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskCanceledByIdResponse, error) { //nolint:staticcheck // Temporal's name
 	return nil, s.tell(r)
 }
 
@@ -97,7 +97,7 @@ func (c *completer) complete(h activity.Handle, result any, err error) error {
 func (b *bundle) hand() activity.Handle {
 	b.t.Helper()
 	h, err := b.handWhile(func(activity.Handle) {})
-	require.Equal(b.t, sdkactivity.ErrResultPending, err) //nolint:testifylint // Temporal compares with ==
+	require.Equal(b.t, sdkactivity.ErrResultPending, err) // Temporal compares with ==
 	return h
 }
 

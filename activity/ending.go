@@ -128,7 +128,7 @@ func (e *execution) fail(ctx context.Context, s *store.Settlement, err error) er
 // its flag, or by its type in the retry policy. An error that cannot be encoded
 // is not final: there would be nothing to replay, and Temporal, which hears
 // nothing of it either, tries again.
-func (e *execution) failure(err error) (leaving error, encoded []byte, final bool) {
+func (e *execution) failure(err error) (leaving error, encoded []byte, final bool) { //nolint:revive,staticcheck // the error is what it works on, not how it fails
 	leaving, f, problem := e.i.encoding.in(e.info).acceptable(err, e.info.IsLocalActivity)
 	if problem == nil {
 		encoded, problem = marshalFailure(f)

@@ -119,4 +119,4 @@ func (c encoding) readable(f *failurepb.Failure) *failurepb.Failure {
 	return f
 }
 
-func clone(f *failurepb.Failure) *failurepb.Failure { return proto.Clone(f).(*failurepb.Failure) }
+func clone(f *failurepb.Failure) *failurepb.Failure { return proto.CloneOf(f) }

@@ -84,7 +84,7 @@ func fingerprinter(arg any) Fingerprinter {
 	}
 	p := reflect.New(v.Type())
 	p.Elem().Set(v)
-	return p.Interface().(Fingerprinter)
+	return p.Interface().(Fingerprinter) //nolint:errcheck // it implements it
 }
 
 // fingerprints returns the acceptable fingerprints of a request, the one to

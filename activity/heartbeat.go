@@ -18,7 +18,7 @@ const maxDetails = 32
 // would end every wait. It sends the previous attempt's details again, since a
 // heartbeat without any would erase them.
 type heartbeater struct {
-	ctx      context.Context
+	ctx      context.Context //nolint:containedctx // of the attempt, which it keeps alive
 	interval time.Duration
 
 	mu      sync.Mutex

@@ -23,7 +23,7 @@ func TestKeeper(t *testing.T) {
 			b := setup(t, withStore(s))
 			_, err := b.run(1, func(context.Context) error {
 				for range 8 {
-					time.Sleep(time.Minute)
+					time.Sleep(time.Minute) //nolint:forbidigo // fake clock
 					r, err := b.store.Get(context.Background(), b.record("1").Key)
 					require.NoError(t, err)
 					require.True(t, r.LeaseLive())
@@ -44,7 +44,7 @@ func TestKeeper(t *testing.T) {
 			b := setup(t, withStore(s))
 			_, err := b.run(1, func(context.Context) error {
 				for range 60 {
-					time.Sleep(time.Second)
+					time.Sleep(time.Second) //nolint:forbidigo // fake clock
 					r, err := b.store.Get(context.Background(), b.record("1").Key)
 					require.NoError(t, err)
 					require.True(t, r.LeaseLive())
@@ -64,7 +64,7 @@ func TestKeeper(t *testing.T) {
 			done := make(chan error)
 			for n := 1; n <= 20; n++ {
 				go func() {
-					_, err := b.run(n, func(context.Context) error { time.Sleep(95 * time.Second); return nil })
+					_, err := b.run(n, func(context.Context) error { time.Sleep(95 * time.Second); return nil }) //nolint:forbidigo // fake clock
 					done <- err
 				}()
 			}
@@ -100,7 +100,7 @@ func TestKeeper(t *testing.T) {
 				ended <- got
 			}()
 			<-started
-			time.Sleep(40 * time.Second) // its lease is over
+			time.Sleep(40 * time.Second) //nolint:forbidigo // fake clock: its lease is over
 			v, err := second.run(1, func(context.Context) (string, error) { return "second", nil })
 			require.NoError(t, err)
 			var got string
@@ -126,11 +126,11 @@ func TestKeeper(t *testing.T) {
 				close(ended)
 			}()
 			// Ten minutes of start-to-close, a minute of overrun, and a lease.
-			time.Sleep(10*time.Minute + 50*time.Second)
+			time.Sleep(10*time.Minute + 50*time.Second) //nolint:forbidigo // fake clock
 			r, err := b.store.Get(context.Background(), b.record("1").Key)
 			require.NoError(t, err)
 			require.True(t, r.LeaseLive())
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) //nolint:forbidigo // fake clock
 			r, err = b.store.Get(context.Background(), r.Key)
 			require.NoError(t, err)
 			require.False(t, r.LeaseLive())

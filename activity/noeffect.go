@@ -45,7 +45,7 @@ func seal(err error) error {
 
 // withoutMark tells whether the error is marked, and takes the mark off where
 // it stands on top: Temporal looks at the outermost error.
-func withoutMark(err error) (error, bool) {
+func withoutMark(err error) (error, bool) { //nolint:revive // the error is what it works on, not how it fails
 	found := marked(err)
 	for {
 		switch top := err.(type) { //nolint:errorlint // only the outermost

@@ -103,7 +103,7 @@ func TestClaimHolds(t *testing.T) {
 	t.Parallel()
 
 	answers := func(answer store.Settled) func(context.Context, []store.Settlement) ([]store.Settled, error) {
-		return func(_ context.Context, all []store.Settlement) ([]store.Settled, error) {
+		return func(context.Context, []store.Settlement) ([]store.Settled, error) {
 			return []store.Settled{answer}, nil
 		}
 	}

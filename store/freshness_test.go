@@ -21,13 +21,13 @@ type slow struct {
 
 func (s slow) Reserve(ctx context.Context, r []store.Reservation) ([]store.Found, error) {
 	found, err := s.Store.Reserve(ctx, r)
-	time.Sleep(s.delay)
+	time.Sleep(s.delay) //nolint:forbidigo // fake clock
 	return found, err
 }
 
 func (s slow) Acquire(ctx context.Context, a []store.Acquisition) ([]store.Acquired, error) {
 	got, err := s.Store.Acquire(ctx, a)
-	time.Sleep(s.delay)
+	time.Sleep(s.delay) //nolint:forbidigo // fake clock
 	return got, err
 }
 

@@ -48,7 +48,7 @@ func (r *run) child(ctx workflow.Context, childType string, args []any) *wire.Fa
 	if options.WorkflowID != "" {
 		return nil
 	}
-	if namespace := workflow.GetInfo(ctx).Namespace; options.Namespace != "" && options.Namespace != namespace {
+	if namespace := workflow.GetInfo(ctx).Namespace; options.Namespace != "" && options.Namespace != namespace { //nolint:staticcheck // deprecated, but servers that allow it follow it
 		// Keys name the child's namespace, where the parent's workflow ID
 		// identifies nothing.
 		return nil

@@ -109,7 +109,7 @@ func TestChild(t *testing.T) {
 		t.Parallel()
 		b := withChildren(setup(t))
 		b.requireRun(t, func(ctx workflow.Context) error {
-			ctx = workflow.WithWorkflowNamespace(ctx, "elsewhere")
+			ctx = workflow.WithWorkflowNamespace(ctx, "elsewhere") //nolint:staticcheck // deprecated, but servers that allow it follow it
 			return workflow.ExecuteChildWorkflow(ctx, "Pay", "a").Get(ctx, nil)
 		})
 		require.Empty(t, b.facts("Charge")[0].Scope)

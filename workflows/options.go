@@ -79,7 +79,7 @@ func WithoutDedupe(ctx workflow.Context) workflow.Context {
 }
 
 func mustName(function, text string) {
-	problem := ""
+	var problem string
 	switch {
 	case text == "":
 		problem = "is empty, which would make all such calls one"

@@ -69,7 +69,7 @@ func TestTheProgramCountsWhatItDoes(t *testing.T) {
 		`dedupe_outcome_total\{activity_type="ReserveFunds",namespace="[^"]+",outcome="failed",source="workflow"\} 4`,
 		`dedupe_outcome_total\{activity_type="WriteLedger",namespace="[^"]+",outcome="outcome_unknown",source="workflow"\} 2`,
 	} {
-		require.Regexp(t, regexp.MustCompile(`(?m)^`+line+`$`), text)
+		require.Regexp(t, `(?m)^`+line+`$`, text)
 	}
 	require.Equal(t, 20+6+20+4+18+2+2, strings.Count(text, `"Name": "dedupe.execution"`), "one span for each execution")
 	require.Contains(t, text, `"Name": "RunActivity:ChargePayment"`, "with tracing around them")

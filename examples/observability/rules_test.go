@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
@@ -59,7 +58,7 @@ func requireDeclared(t *testing.T, where, expr string) (names []string) {
 			require.Contains(t, known, n.Name, "%s: %s", where, expr)
 			names = append(names, n.Name)
 			for _, m := range n.LabelMatchers {
-				if m.Name != labels.MetricName {
+				if m.Name != model.MetricNameLabel {
 					require.Contains(t, known[n.Name], m.Name, "%s: %s", where, expr)
 				}
 			}

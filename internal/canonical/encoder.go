@@ -36,7 +36,7 @@ var encoders = sync.Pool{New: func() any {
 }}
 
 func acquire(dst []byte, mode Mode) *encoder {
-	e := encoders.Get().(*encoder)
+	e := encoders.Get().(*encoder) //nolint:errcheck // nothing else is in there
 	e.dst, e.mode = dst, mode
 	return e
 }

@@ -31,7 +31,7 @@ var families sync.Map // reflect.Type → family
 
 func familyOf(t reflect.Type) family {
 	if f, ok := families.Load(t); ok {
-		return f.(family)
+		return f.(family) //nolint:errcheck // nothing else is in there
 	}
 	f := familyJSON
 	switch {

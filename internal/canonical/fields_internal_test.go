@@ -32,14 +32,14 @@ func TestFieldsOf(t *testing.T) {
 			A int `json:"b"`
 		}{},
 		"RenamedToADash": struct {
-			A int `json:"-,"`
+			A int `json:"-,"` //nolint:staticcheck // encoding/json takes it, so do we
 		}{},
 		"Hidden": struct {
 			A int `json:"-"`
 		}{},
 		"Unexported": struct{ A, b int }{},
 		"WithABrokenName": struct {
-			A int `json:"a\"b"`
+			A int `json:"a\"b"` //nolint:staticcheck // encoding/json ignores it, so do we
 		}{},
 		"WithAnOddName": struct {
 			A int `json:"a b/c.d<e>"`

@@ -12,7 +12,7 @@ import (
 // proto writes a message by its full name and deterministic bytes: they do not
 // depend on the build, as the text of protojson does on purpose.
 func (e *encoder) proto(v reflect.Value) *problem {
-	m := pointerTo(v, protoMessage).(proto.Message)
+	m := pointerTo(v, protoMessage).(proto.Message) //nolint:errcheck // its family says so
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
 		return &problem{reason: "the message cannot be encoded", err: err}
@@ -26,7 +26,7 @@ func (e *encoder) proto(v reflect.Value) *problem {
 // that write maps in any order. Fields that the message's type does not know do
 // not stand in JSON.
 func (e *encoder) gogo(v reflect.Value) *problem {
-	m := pointerTo(v, gogoMessage).(gogoproto.Message)
+	m := pointerTo(v, gogoMessage).(gogoproto.Message) //nolint:errcheck // its family says so
 	e.text.Reset()
 	if err := new(jsonpb.Marshaler).Marshal(&e.text, m); err != nil {
 		return &problem{reason: "the message cannot be encoded", err: err}

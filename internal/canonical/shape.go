@@ -25,14 +25,14 @@ var shapes sync.Map // reflect.Type → *shape
 
 func shapeOf(t reflect.Type) *shape {
 	if s, ok := shapes.Load(t); ok {
-		return s.(*shape)
+		return s.(*shape) //nolint:errcheck // nothing else is in there
 	}
 	s := &shape{}
 	x := examiner{shape: s, seen: map[place]bool{}}
 	x.examine(place{typ: t}, "", true)
 	s.omit = omissionOf(place{typ: t}, map[place]*omission{})
 	stored, _ := shapes.LoadOrStore(t, s)
-	return stored.(*shape)
+	return stored.(*shape) //nolint:errcheck // nothing else is in there
 }
 
 // place is a type at a place where values can be addressed, or cannot: there

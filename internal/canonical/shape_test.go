@@ -175,7 +175,7 @@ func TestAppendRefusesValues(t *testing.T) {
 		for _, arg := range []any{"\xff", []string{"a\xc3"}, map[string]int{"\xff": 1}, struct{ In any }{"\xff"}} {
 			require.Contains(t, requireProblem(t, canonical.Exact, arg).Reason, "UTF-8")
 		}
-		require.Equal(t, requireForm(t, canonical.Exact, "\ufffd"), requireForm(t, canonical.Exact, "\ufffd"))
+		requireForm(t, canonical.Exact, "\ufffd") // which is text
 	})
 
 	t.Run("AndGoesOnAfterwards", func(t *testing.T) {

@@ -18,7 +18,7 @@ func FreePort() (int, error) {
 		return 0, fmt.Errorf("child: find a free port: %w", err)
 	}
 	defer func() { _ = l.Close() }()
-	port := l.Addr().(*net.TCPAddr).Port
+	port := l.Addr().(*net.TCPAddr).Port //nolint:errcheck // it listens on TCP
 	if runtime.GOOS != "linux" {
 		return port, nil
 	}

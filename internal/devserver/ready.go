@@ -39,9 +39,9 @@ func awaitAnswer(ctx context.Context, p *child.Process, address func() string, n
 		}
 		select {
 		case <-p.Done():
-			return fmt.Errorf("%w (%v)", errEnded, p.Err())
+			return fmt.Errorf("%w (%v)", errEnded, p.Err()) //nolint:errorlint // nil when it ended well
 		case <-ctx.Done():
-			return fmt.Errorf("%w (last error: %v)", context.Cause(ctx), last)
+			return fmt.Errorf("%w (last error: %v)", context.Cause(ctx), last) //nolint:errorlint // nil when nobody was asked
 		case <-tick.C:
 		}
 	}

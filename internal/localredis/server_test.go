@@ -59,9 +59,12 @@ func TestCluster(t *testing.T) {
 		c := localredistest.RequireCluster(t, localredis.Options{})
 		client := redis.NewClusterClient(c.ClientOptions())
 		defer func() { require.NoError(t, client.Close()) }()
-		shards, err := client.ClusterSlots(t.Context()).Result()
+		shards, err := client.ClusterShards(t.Context()).Result()
 		require.NoError(t, err)
 		require.Len(t, shards, 3)
+		for _, shard := range shards {
+			require.NotEmpty(t, shard.Slots)
+		}
 		for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
 			require.NoError(t, client.Set(t.Context(), key, key, 0).Err())
 		}

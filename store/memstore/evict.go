@@ -24,7 +24,7 @@ func (s *Store) Evict(ctx context.Context, limit int) (int, error) {
 }
 
 func (s *Store) dropFirst() {
-	r := heap.Pop(&s.doomed).(*row)
+	r := heap.Pop(&s.doomed).(*row) //nolint:errcheck // nothing else is in there
 	delete(s.rows, r.record.Key)
 }
 
@@ -41,7 +41,7 @@ func (s *Store) makeRoom(n int, asked []store.Reservation, now time.Time) error 
 		wanted[r.Key] = true
 	}
 	for len(dropped) < need && s.doomed.due(now) {
-		r := heap.Pop(&s.doomed).(*row)
+		r := heap.Pop(&s.doomed).(*row) //nolint:errcheck // nothing else is in there
 		if wanted[r.record.Key] {
 			spared = append(spared, r)
 			continue
@@ -114,7 +114,7 @@ func (d doomed) Swap(i, j int) {
 
 // Push implements [heap.Interface].
 func (d *doomed) Push(x any) {
-	r := x.(*row)
+	r := x.(*row) //nolint:errcheck // nothing else is pushed
 	r.position = len(*d)
 	*d = append(*d, r)
 }

@@ -198,7 +198,7 @@ func TestList(t *testing.T) {
 			}
 			entries, err := a.List(t.Context(), c.query)
 			require.NoError(t, err)
-			require.Equal(t, len(c.want), len(entries))
+			require.Len(t, entries, len(c.want))
 			require.ElementsMatch(t, c.want, keysOf(entries))
 			if len(c.want) > 0 {
 				require.Equal(t, c.want, keysOf(entries))

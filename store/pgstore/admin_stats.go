@@ -55,7 +55,7 @@ func numbers(c *store.Counts) []any {
 
 func scale(c *store.Counts, by float64) {
 	for _, n := range numbers(c) {
-		p := n.(*int64)
+		p := n.(*int64) //nolint:errcheck // as numbers makes them
 		*p = int64(math.Round(float64(*p) * by))
 	}
 }
@@ -63,7 +63,7 @@ func scale(c *store.Counts, by float64) {
 func add(total *store.Counts, c store.Counts) {
 	to, from := numbers(total), numbers(&c)
 	for i := range to {
-		*to[i].(*int64) += *from[i].(*int64)
+		*to[i].(*int64) += *from[i].(*int64) //nolint:errcheck // as numbers makes them
 	}
 	if total.Oldest.IsZero() || (!c.Oldest.IsZero() && c.Oldest.Before(total.Oldest)) {
 		total.Oldest = c.Oldest

@@ -402,7 +402,8 @@ func TestAudit(t *testing.T) {
 	require.Len(t, trail, 2)
 	require.Equal(t, []string{"complete", "release --fresh-key"}, []string{trail[0].Verb, trail[1].Verb})
 	release := trail[1]
-	require.Equal(t, order, store.Order{Actor: release.Actor, Reason: release.Reason})
+	require.Equal(t, order.Actor, release.Actor)
+	require.Equal(t, order.Reason, release.Reason)
 	require.WithinDuration(t, value[time.Time](t, b.pool, `SELECT clock_timestamp()`), release.At, time.Hour)
 	var before, after map[string]any
 	require.NoError(t, json.Unmarshal(release.Before, &before))

@@ -62,7 +62,7 @@ func BenchmarkPlateau(b *testing.B) {
 		evicted := make(chan int)
 		total := 0
 		go func() { defer close(evicted); evictUntil(b.Context(), s.store, evicted, rows) }()
-		fmt.Printf("%9s %9s %9s %8s %8s %9s %9s\n", "seconds", "inserted", "evicted", "rows", "dead", "table MB", "index MB")
+		fmt.Printf("%9s %9s %9s %8s %8s %9s %9s\n", "seconds", "inserted", "evicted", "rows", "dead", "table MB", "index MB") //nolint:forbidigo // shown while it runs, which takes minutes
 		begun, shown := time.Now(), time.Now()
 		for inserted := 0; inserted < rows; inserted += plateauBatch {
 			next := time.After(plateauBatch * time.Second / time.Duration(rate)) // what is late is not made up for
@@ -136,6 +136,7 @@ func evictUntil(ctx context.Context, s store.Store, evicted chan<- int, want int
 func printSizes(b *testing.B, s bundle, begun time.Time, inserted, evicted int) {
 	b.Helper()
 	const mb = 1 << 20
+	//nolint:forbidigo // shown while it runs, which takes minutes
 	fmt.Printf("%9.0f %9d %9d %8d %8d %9.1f %9.1f\n", time.Since(begun).Seconds(), inserted, evicted,
 		value[int](b, s.pool, `SELECT count(*) FROM idempotency_records`),
 		value[int](b, s.pool, `SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'idempotency_records'`),

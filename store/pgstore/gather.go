@@ -64,7 +64,7 @@ func weightless[A any](*A) int                   { return 0 }
 
 // party is one call: its rows, which may travel in several statements.
 type party[A, R any] struct {
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // of the call that it stands for
 	answers []R
 	errs    []error
 	left    int           // rows without an answer

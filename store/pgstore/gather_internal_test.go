@@ -197,7 +197,7 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			gate := make(chan struct{})
-			d := &desk{do: func(_ context.Context, n int, keys []string) error {
+			d := &desk{do: func(_ context.Context, _ int, keys []string) error {
 				<-gate
 				if slices.Contains(keys, "bad") {
 					return &pgconn.PgError{Code: "22003"}
@@ -220,7 +220,7 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			gate := make(chan struct{})
-			d := &desk{do: func(_ context.Context, n int, keys []string) error {
+			d := &desk{do: func(_ context.Context, n int, _ []string) error {
 				<-gate
 				if n == 1 {
 					return &pgconn.PgError{Code: "57P01"}

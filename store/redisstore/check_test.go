@@ -113,7 +113,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		t.Parallel()
 		s := localredistest.RequireServer(t, localredis.Options{})
 		client := localredistest.RequireClient(t, s)
-		require.NoError(t, client.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+		require.NoError(t, client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 		requireRefused(t, client, patient, store.ErrUnavailable, "is a replica")
 	})
 	t.Run("a server that is too old", func(t *testing.T) {

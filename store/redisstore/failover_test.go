@@ -32,7 +32,7 @@ func TestFailover(t *testing.T) {
 		requireRefused(t, after, patient, store.ErrUnavailable, "is a replica")
 	})
 	// The replica is promoted while the old primary still answers.
-	require.NoError(t, after.SlaveOf(t.Context(), "NO", "ONE").Err())
+	require.NoError(t, after.ReplicaOf(t.Context(), "NO", "ONE").Err())
 	insert(t, s, lost)
 	apply(t, s, complete(lost, "paid"))
 	promoted := requireStore(t, after, redisstore.Options{CallTimeout: time.Minute})
@@ -61,7 +61,7 @@ func follow(t *testing.T, primary, replica *redis.Client) {
 	require.NoError(t, err)
 	require.NoError(t, primary.ConfigSet(t.Context(), "repl-diskless-sync-delay", "0").Err())
 	require.NoError(t, replica.ConfigSet(t.Context(), "masterauth", o.Password).Err())
-	require.NoError(t, replica.SlaveOf(t.Context(), host, port).Err())
+	require.NoError(t, replica.ReplicaOf(t.Context(), host, port).Err())
 	require.Eventually(t, func() bool {
 		info, err := replica.Info(t.Context(), "replication").Result()
 		return err == nil && strings.Contains(info, "master_link_status:up")

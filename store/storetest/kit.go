@@ -25,7 +25,7 @@ type kit struct {
 	*testing.T
 	Harness
 
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // of the subtest that it stands for
 	keys int
 }
 

@@ -25,7 +25,7 @@ func TestParseRefuses(t *testing.T) {
 		{"what is no YAML", "activities:\n  A: [1\n", []string{"2:6: no YAML: sequence end token ']' not found"}},
 		{"a tab for indentation", "activities:\n\tA: {}\n", []string{"2:1: no YAML: found character"}},
 		{"an asterisk without quotes", "activities:\n  *: {}\n", []string{`2:6: no YAML: value is not allowed in this context (an activity type that is * or begins with it needs quotes: "*")`}},
-		{"an unknown block", "activites:\n  A: {}\n", []string{"1:1: activites: no such block: want defaults or activities"}},
+		{"an unknown block", "activites:\n  A: {}\n", []string{"1:1: activites: no such block: want defaults or activities"}}, //nolint:misspell // as a user misspells it
 		{"activities without one", "activities:\n", []string{"1:1: activities: is empty, want a block of names and values"}},
 		{"no activities in braces", "activities: {}\n", []string{"1:1: activities: names no activity type"}},
 		{"a nameless activity", "activities:\n  \"\": {}\n", []string{"2:3: activities: an activity type has no empty name"}},
