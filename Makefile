@@ -75,6 +75,7 @@ layers: ## Check the rules about imports, files and spelling
 .PHONY: lint
 lint: $(LINTER) ## Run golangci-lint (the first build takes about 7 minutes)
 	$(LINTER) run ./...
+	@for module in $(NESTED); do (cd "$$module" && $(CURDIR)/$(LINTER) run --config $(CURDIR)/.golangci.yml ./...); done
 
 $(LINTER): tools/go.mod tools/go.sum
 	@scripts/timed.sh "build of golangci-lint (about 7 minutes the first time)" \
