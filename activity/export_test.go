@@ -57,3 +57,10 @@ func StoredFailure(b []byte) ([]byte, error) {
 func EffectKey(prefix string, info sdkactivity.Info, facts *wire.Facts, p Policy, path ...string) string {
 	return identify(prefix, info, facts, p).effect(path).key
 }
+
+// KeptLeases returns how many leases are being renewed.
+func (i *Interceptor) KeptLeases() int {
+	i.keeper.mu.Lock()
+	defer i.keeper.mu.Unlock()
+	return len(i.keeper.kept)
+}

@@ -20,7 +20,14 @@ func (e *execution) settle(ctx context.Context, s store.Settlement) (settled sto
 		defer e.asks()()
 	}
 	end := begun.Add(e.i.options.SettleTimeout)
+	answered := false
+	defer func() {
+		if !answered { // the store has panicked: nobody would end the lease
+			e.drop()
+		}
+	}()
 	settled, err := e.i.settleUntil(ctx, begun.Add(e.foreground(begun)), s)
+	answered = true
 	if err == nil {
 		e.settledAs(ctx, e.span, s, settled)
 		return settled, true

@@ -1,0 +1,77 @@
+package activity_test
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/memstore"
+)
+
+// panicky is a store whose driver panics, or ends the goroutine.
+type panicky struct {
+	store.Store
+	reserve, renew, settle atomic.Int32 // how many calls do
+	end                    func()
+}
+
+func (p *panicky) ends(n *atomic.Int32) {
+	if n.Add(-1) >= 0 {
+		p.end()
+	}
+}
+
+func (p *panicky) Reserve(ctx context.Context, r []store.Reservation) ([]store.Found, error) {
+	p.ends(&p.reserve)
+	return p.Store.Reserve(ctx, r)
+}
+
+func (p *panicky) Renew(ctx context.Context, l []store.Lease) ([]store.Renewal, error) {
+	p.ends(&p.renew)
+	return p.Store.Renew(ctx, l)
+}
+
+func (p *panicky) Settle(ctx context.Context, s []store.Settlement) ([]store.Settled, error) {
+	p.ends(&p.settle)
+	return p.Store.Settle(ctx, s)
+}
+
+func TestAStoreThatPanicsLeavesNoLeaseBehind(t *testing.T) {
+	t.Parallel()
+	charge := func(ctx context.Context) error {
+		_, err := activity.Do(ctx, "charge", func(context.Context) (int, error) { return 1, nil })
+		return err
+	}
+	plain := func(context.Context) error { return nil }
+	for name, end := range map[string]func(){"panics": func() { panic("driver") }, "ends by Goexit": runtime.Goexit} {
+		for at, c := range map[string]struct {
+			body any
+			when func(*panicky)
+		}{
+			"while it reserves":                   {plain, func(p *panicky) { p.reserve.Store(1) }},
+			"while it settles":                    {plain, func(p *panicky) { p.settle.Store(1) }},
+			"while it settles, and again":         {plain, func(p *panicky) { p.settle.Store(2) }},
+			"while it settles an effect":          {charge, func(p *panicky) { p.settle.Store(1) }},
+			"while it settles an effect and more": {charge, func(p *panicky) { p.settle.Store(4) }},
+			"while an effect looks at its lease":  {charge, func(p *panicky) { p.renew.Store(1) }},
+		} {
+			t.Run(at+" "+name, func(t *testing.T) {
+				t.Parallel()
+				memory, err := memstore.New(memstore.Options{})
+				require.NoError(t, err)
+				p := &panicky{Store: memory, end: end}
+				b := setup(t, withStore(p))
+				c.when(p)
+				ended := make(chan struct{})
+				go func() { defer close(ended); _, _ = b.run(1, c.body) }()
+				<-ended
+				require.Zero(t, b.interceptor.KeptLeases())
+			})
+		}
+	}
+}
