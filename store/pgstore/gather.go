@@ -31,6 +31,7 @@ type gatherer[A, R any] struct {
 	do     func(context.Context, []A) ([]R, error) // one statement
 	key    func(*A) string
 	weight func(*A) int // in bytes
+	clone  func(A) A    // a copy that shares no memory which may change
 
 	size    int           // most rows in a statement
 	flights int           // most statements under way, those that stall apart
@@ -45,12 +46,13 @@ type gatherer[A, R any] struct {
 // gathered returns how the rows of concurrent calls are carried out by do.
 func gathered[A, R any](
 	o Options, do func(context.Context, []A) ([]R, error), key func(*A) string, weight func(*A) int,
+	clone func(A) A,
 ) sharing[A, R] {
 	if o.BatchSize == 1 {
 		return direct(do)
 	}
 	g := &gatherer[A, R]{
-		do: do, key: key, weight: weight, size: o.BatchSize, flights: o.BatchesInFlight,
+		do: do, key: key, weight: weight, clone: clone, size: o.BatchSize, flights: o.BatchesInFlight,
 		timeout: o.CallTimeout, busy: map[string]struct{}{},
 	}
 	return g.share
@@ -61,6 +63,21 @@ func acquisitionKey(a *store.Acquisition) string { return a.Key }
 func settlementKey(s *store.Settlement) string   { return s.Key }
 func settlementBytes(s *store.Settlement) int    { return len(s.Result) + len(s.Failure) }
 func weightless[A any](*A) int                   { return 0 }
+
+func cloneReservation(r store.Reservation) store.Reservation {
+	r.Hashes = slices.Clone(r.Hashes)
+	return r
+}
+
+func cloneAcquisition(a store.Acquisition) store.Acquisition {
+	a.Reservation = cloneReservation(a.Reservation)
+	return a
+}
+
+func cloneSettlement(s store.Settlement) store.Settlement {
+	s.Result, s.Failure = slices.Clone(s.Result), slices.Clone(s.Failure)
+	return s
+}
 
 // party is one call: its rows, which may travel in several statements.
 type party[A, R any] struct {
@@ -87,10 +104,14 @@ func (g *gatherer[A, R]) share(ctx context.Context, rows []A) ([]R, []error) {
 		answers: make([]R, len(rows)), errs: make([]error, len(rows)),
 	}
 	seats := make([]seat[A, R], len(rows))
+	for i, row := range rows {
+		// A statement may carry the row when its caller has left, and uses the
+		// memory for something else.
+		seats[i] = seat[A, R]{p, i, g.clone(row)}
+	}
 	g.mu.Lock()
 	alone := len(g.queue) == 0
-	for i, row := range rows {
-		seats[i] = seat[A, R]{p, i, row}
+	for i := range seats {
 		g.queue = append(g.queue, &seats[i])
 	}
 	if alone && g.flying < g.flights {
@@ -125,7 +146,11 @@ func (g *gatherer[A, R]) dispatch() {
 			return
 		}
 		g.flying++
-		go g.fly(context.Background(), batch)
+		go func() {
+			// A panic here would end the process; see fly for what becomes of it.
+			defer func() { _ = recover() }()
+			g.fly(context.Background(), batch)
+		}()
 	}
 }
 
@@ -176,18 +201,22 @@ func (g *gatherer[A, R]) fly(ctx context.Context, batch []*seat[A, R]) {
 	for i, s := range batch {
 		rows[i] = s.row
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.timeout)
-	answers, errs := direct(g.do)(ctx, rows)
-	cancel()
-
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i, s := range batch {
-		delete(g.busy, g.key(&s.row))
-		s.answers[s.at], s.errs[s.at] = answers[i], errs[i]
-		if s.left--; s.left == 0 {
-			close(s.done)
+	// Where the driver panics, or a hook or tracer of the caller's in it, each row
+	// is tried once more by itself, in the goroutine of its own caller.
+	answers, errs := make([]R, len(batch)), slices.Repeat([]error{errDivide}, len(batch))
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for i, s := range batch {
+			delete(g.busy, g.key(&s.row))
+			s.answers[s.at], s.errs[s.at] = answers[i], errs[i]
+			if s.left--; s.left == 0 {
+				close(s.done)
+			}
 		}
-	}
-	land()
+		land()
+	}()
+	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	answers, errs = direct(g.do)(ctx, rows)
 }

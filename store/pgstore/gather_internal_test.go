@@ -50,7 +50,7 @@ func (d *desk) carry(ctx context.Context, rows []row) ([]string, error) {
 
 func (d *desk) sharing(o Options) sharing[row, string] {
 	return gathered(o.withDefaults(), d.carry,
-		func(r *row) string { return r.key }, func(r *row) int { return r.bytes })
+		func(r *row) string { return r.key }, func(r *row) int { return r.bytes }, func(r row) row { return r })
 }
 
 // calls shares each of the keys in a call of its own, in this order, and returns

@@ -91,9 +91,9 @@ func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 	}
 	s.callersSQL = newStatements(s.options, false)
 	s.sql = s.callersSQL
-	s.reserving = gathered(s.options, s.reserve, reservationKey, weightless[store.Reservation])
-	s.acquiring = gathered(s.options, s.acquire, acquisitionKey, weightless[store.Acquisition])
-	s.settling = gathered(s.options, s.settle, settlementKey, settlementBytes)
+	s.reserving = gathered(s.options, s.reserve, reservationKey, weightless[store.Reservation], cloneReservation)
+	s.acquiring = gathered(s.options, s.acquire, acquisitionKey, weightless[store.Acquisition], cloneAcquisition)
+	s.settling = gathered(s.options, s.settle, settlementKey, settlementBytes, cloneSettlement)
 	s.maintenance = newMaintenance(s.options)
 	if p, ok := pool.(*pgxpool.Pool); ok {
 		own, err := openOwn(ctx, p, s.options.connections())

@@ -63,7 +63,11 @@ func (s *Store) reserve(ctx context.Context, rows []store.Reservation) ([]store.
 		found[i] = f
 		return nil
 	}
-	err := query(ctx, s.pool, s.sql.reserve, args, func(rows pgx.Rows) error {
+	sql := s.sql.reserve
+	if len(rows) > 1 {
+		sql = s.sql.reserveTogether
+	}
+	err := query(ctx, s.pool, sql, args, func(rows pgx.Rows) error {
 		var inserted []string
 		if err := rows.Scan(append([]any{&inserted}, make([]any, recordWidth)...)...); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -91,10 +92,14 @@ const reservationNames = `key, request_hash, token, lease_us, retention_us,
 // another insertion. A row that comes into being after the snapshot is then in
 // neither half of the answer, which has a row for each record that was found and
 // one for all the keys that were inserted.
+//
+// It waits for a transaction that has inserted one of its keys and not ended. One
+// that carries several rows sets a limit to that, after which each goes by itself:
+// see reserveTogetherSQL.
 var reserveSQL = `
 WITH input AS MATERIALIZED (
     SELECT * FROM ` + reservationInput + `) WITH ORDINALITY AS i (` + reservationNames + `, ord)
-    WHERE {replanned}
+    WHERE {replanned}{limit}
 ), found AS MATERIALIZED (
     SELECT i.ord, r.*
     FROM input i CROSS JOIN LATERAL (SELECT * FROM {records} t WHERE t.key = i.key OFFSET 0) r
@@ -123,6 +128,14 @@ WITH input AS MATERIALIZED (
 SELECT NULL::text[],` + recordColumns + ` FROM found r
 UNION ALL
 SELECT array_agg(n.key),` + noRecord + ` FROM inserted n HAVING count(*) > 0`
+
+// reserveLimit is what reserveTogetherSQL has in place of {limit}.
+var reserveLimit = fmt.Sprintf(` AND (SELECT set_config('lock_timeout', '%dms', true)) IS NOT NULL`, stalledAfter.Milliseconds())
+
+var (
+	reserveAloneSQL    = strings.Replace(reserveSQL, "{limit}", "", 1)
+	reserveTogetherSQL = strings.Replace(reserveSQL, "{limit}", reserveLimit, 1)
+)
 
 // acquireSQL gives records to new owners. What does not fit the record as it is
 // seen is not even locked.
@@ -331,7 +344,7 @@ FROM {version} v`
 type statements struct {
 	records string // the table's name, as it stands in the statements
 
-	reserve, acquire, renew, settle, settleAlone, get, lock, evict, checkSession, checkSchema string
+	reserve, reserveTogether, acquire, renew, settle, settleAlone, get, lock, evict, checkSession, checkSchema string
 }
 
 // newStatements puts in the names of the tables. Where plans are kept by the
@@ -350,16 +363,17 @@ func newStatements(o Options, keepPlans bool) statements {
 	records := name(o.Table)
 	put := strings.NewReplacer("{records}", records, "{version}", name("idempotency_schema"), "{replanned}", plan).Replace
 	return statements{
-		records:      records,
-		reserve:      put(reserveSQL),
-		acquire:      put(acquireSQL),
-		renew:        put(renewSQL),
-		settle:       put(settleSQL),
-		settleAlone:  put(settleAloneSQL),
-		get:          put(getSQL),
-		evict:        put(evictSQL),
-		checkSession: put(checkSessionSQL),
-		checkSchema:  put(checkSchemaSQL),
-		lock:         put(lockSQL),
+		records:         records,
+		reserve:         put(reserveAloneSQL),
+		reserveTogether: put(reserveTogetherSQL),
+		acquire:         put(acquireSQL),
+		renew:           put(renewSQL),
+		settle:          put(settleSQL),
+		settleAlone:     put(settleAloneSQL),
+		get:             put(getSQL),
+		evict:           put(evictSQL),
+		checkSession:    put(checkSessionSQL),
+		checkSchema:     put(checkSchemaSQL),
+		lock:            put(lockSQL),
 	}
 }
