@@ -2,6 +2,8 @@ package activity
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -96,8 +98,21 @@ func (k *keeper) renew() {
 	}
 	k.mu.Unlock()
 
-	answers, err := k.ask(context.Background(), keeping, min(k.timeout, shortest(keeping)/4))
+	var answers []store.Renewal
+	err := errNoRenewal
+	defer func() { // also after a panic or runtime.Goexit in the store
+		if value := recover(); value != nil {
+			err = fmt.Errorf("%w: it panicked with a %T", errNoRenewal, value)
+		}
+		k.renewed(keeping, answers, err)
+	}()
+	answers, err = k.ask(context.Background(), keeping, min(k.timeout, shortest(keeping)/4))
+}
 
+var errNoRenewal = errors.New("dedupe: the store did not return from a renewal")
+
+// renewed goes by the answers of a renewal, or tries again soon if it failed.
+func (k *keeper) renewed(keeping []*keptLease, answers []store.Renewal, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.renewing = false

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -73,5 +75,30 @@ func TestAStoreThatPanicsLeavesNoLeaseBehind(t *testing.T) {
 				require.Zero(t, b.interceptor.KeptLeases())
 			})
 		}
+	}
+}
+
+func TestARenewalThatPanicsCostsNoLease(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(){"in the driver": func() { panic("driver") }, "by Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := &panicky{Store: unreliable(t), end: end}
+				p.renew.Store(2)
+				b := setup(t, withStore(p))
+				_, err := b.run(1, func(context.Context) error {
+					for range 120 {
+						time.Sleep(time.Second) //nolint:forbidigo // fake clock
+						r, err := b.store.Get(context.Background(), b.record("1").Key)
+						require.NoError(t, err)
+						require.True(t, r.LeaseLive())
+					}
+					return nil
+				})
+				require.NoError(t, err)
+				require.Negative(t, p.renew.Load())
+			})
+		})
 	}
 }
