@@ -103,7 +103,7 @@ func (i *Interceptor) releaseOrphan(claimer *store.Claimer) {
 		// The lost statement may still be on its way: who finds nothing looks
 		// once more. What comes later still ends with its lease.
 		for range 2 {
-			settled, err := i.settleUntil(ctx, end, s)
+			settled, err := i.settleBehind(ctx, end, s)
 			if err != nil || settled == store.Applied || time.Until(end) <= orphanPause || !pause(ctx, orphanPause) {
 				return
 			}

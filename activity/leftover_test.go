@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store/memstore"
 )
@@ -98,6 +101,36 @@ func TestARenewalThatPanicsCostsNoLease(t *testing.T) {
 				})
 				require.NoError(t, err)
 				require.Negative(t, p.renew.Load())
+			})
+		})
+	}
+}
+
+// late is a store that is away until a settlement has gone to the background, and
+// then ends its goroutine.
+type late struct {
+	store.Store
+	end func()
+}
+
+func (l late) Settle(ctx context.Context, _ []store.Settlement) ([]store.Settled, error) {
+	if span, ok := trace.SpanFromContext(ctx).(sdktrace.ReadOnlySpan); ok && span.Name() == telemetry.SpanSettle {
+		l.end()
+	}
+	return nil, errDown
+}
+
+func TestASettlementThatPanicsInTheBackgroundEndsNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(){"in the driver": func() { panic("driver") }, "by Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := setup(t, withStore(late{unreliable(t), end}), func(o *activity.Options) { o.TracerProvider = sdktrace.NewTracerProvider() })
+				_, err := b.run(1, func(context.Context) error { return nil })
+				require.NoError(t, err)
+				synctest.Wait()
+				require.Zero(t, b.interceptor.KeptLeases())
 			})
 		})
 	}

@@ -3,6 +3,7 @@ package activity
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
@@ -37,9 +38,9 @@ func (e *execution) settle(ctx context.Context, s store.Settlement) (settled sto
 	e.i.background.Go(func() {
 		ctx, span := e.i.telemetry.Start(ctx, telemetry.SpanSettle, e.spanAttributes)
 		defer span.End()
-		settled, err := e.i.settleUntil(ctx, end, s)
+		defer e.drop() // also after runtime.Goexit in the store
+		settled, err := e.i.settleBehind(ctx, end, s)
 		if err != nil {
-			e.drop()
 			e.log.Error("dedupe: record could not be settled; Temporal's history is now the only record of this call",
 				"Outcome", s.Outcome.String(), "Error", err)
 			e.settleFailed(ctx, span)
@@ -99,6 +100,17 @@ func (e *execution) foreground(now time.Time) time.Duration {
 
 func (i *Interceptor) settleUntil(ctx context.Context, end time.Time, s store.Settlement) (store.Settled, error) {
 	return settleUntil(ctx, end, i.store, i.options.StoreCallTimeout, s)
+}
+
+// settleBehind is settleUntil in a goroutine of ours, where a panic of the store
+// would end the process. In an activity's it goes to Temporal.
+func (i *Interceptor) settleBehind(ctx context.Context, end time.Time, s store.Settlement) (settled store.Settled, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("dedupe: the store panicked with a %T", value)
+		}
+	}()
+	return i.settleUntil(ctx, end, s)
 }
 
 // settleUntil settles until the store has answered, or until end, or until ctx is
