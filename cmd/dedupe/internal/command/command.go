@@ -42,7 +42,7 @@ func Run(ctx context.Context, args []string, env Env) int {
 	if errors.As(err, &silent) {
 		return silent.code
 	}
-	_, _ = fmt.Fprintln(env.Err, err)
+	_, _ = fmt.Fprintln(env.Err, lines(err.Error()))
 	var usage *usageError
 	if errors.As(err, &usage) {
 		_, _ = fmt.Fprintf(env.Err, "Run '%s --help' for usage.\n", ran.CommandPath())
@@ -57,8 +57,9 @@ func newRoot(env Env) *cobra.Command {
 		Short: "Look after the records of temporal-dedupe",
 		Long: "dedupe looks after the tables in which temporal-dedupe remembers what each\n" +
 			"logical activity call has done.\n\n" + exitHelp,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: checkArguments,
 	})
 	root.SetIn(env.In)
 	root.SetOut(env.Out)

@@ -113,13 +113,13 @@ type checkedConfig struct {
 func (f checkedConfig) print(out io.Writer) error {
 	var text []byte
 	for _, p := range f.Problems {
-		text = fmt.Appendf(text, "%s:%s\n", f.File, p)
+		text = fmt.Appendf(text, "%s:%s\n", plain(f.File), plain(p.String()))
 	}
 	for _, p := range f.Warnings {
-		text = fmt.Appendf(text, "%s:%s (warning)\n", f.File, p)
+		text = fmt.Appendf(text, "%s:%s (warning)\n", plain(f.File), plain(p.String()))
 	}
 	if len(f.Problems) == 0 {
-		text = fmt.Appendf(text, "%s: can be used; it names %d activity types\n", f.File, f.activities)
+		text = fmt.Appendf(text, "%s: can be used; it names %d activity types\n", plain(f.File), f.activities)
 	}
 	_, err := out.Write(text)
 	return err

@@ -54,6 +54,7 @@ type shownConfig struct {
 func (f shownConfig) print(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(activity, field, value, source string) {
+		activity, value, source = plain(activity), plain(value), plain(source)
 		if f.values {
 			_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", activity, field, value)
 			return

@@ -124,7 +124,7 @@ func printFindings(out io.Writer, report doctor.Report) error {
 }
 
 // oneLine keeps a finding, which can quote a server, in its row.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+func oneLine(text string) string { return plain(strings.Join(strings.Fields(text), " ")) }
 
 // summary counts the checks by how they ended.
 func summary(report doctor.Report) string {

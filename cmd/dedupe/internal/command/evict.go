@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -83,7 +82,7 @@ func evictOnce(ctx context.Context, url, schema string, o store.EvictorOptions) 
 	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
 		// The driver's error quotes the URL.
-		return store.Pass{}, errors.New("dedupe: evict: --database-url or DATABASE_URL is no Postgres URL")
+		return store.Pass{}, usagef("dedupe: evict: --database-url or DATABASE_URL is no Postgres URL")
 	}
 	defer pool.Close()
 	s, err := pgstore.New(ctx, pool, pgstore.Options{Schema: schema, CallTimeout: evictCallTimeout})

@@ -76,7 +76,7 @@ func TestEvict(t *testing.T) {
 	t.Run("shows no password of a URL that is none", func(t *testing.T) {
 		t.Parallel()
 		got := run(t, "postgres://me:s3cret@host:port/x", "evict")
-		require.Equal(t, command.ExitError, got.code)
+		require.Equal(t, command.ExitUsage, got.code)
 		require.NotContains(t, got.err, "s3cret")
 		require.Contains(t, got.err, "is no Postgres URL")
 	})

@@ -26,6 +26,14 @@ func (f *migrateFlags) options(env Env, steps int) migrations.Options {
 	}
 }
 
+// resolve returns the URL of the database.
+func (f *migrateFlags) resolve(env Env) (string, error) {
+	if f.lockTimeout < time.Millisecond || f.lockTimeout > 24*24*time.Hour {
+		return "", usagef("dedupe: --lock-timeout must be 1ms to 576h, not %v", f.lockTimeout)
+	}
+	return f.database.resolve(env)
+}
+
 func newMigrate(env Env) *cobra.Command {
 	flags := &migrateFlags{}
 	c := group(&cobra.Command{

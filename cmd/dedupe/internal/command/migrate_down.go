@@ -25,7 +25,7 @@ before can be made again. Stop the workers first.`,
 				return usagef("dedupe: migrate down drops data, records included; " +
 					"stop the workers and add --yes to go ahead")
 			}
-			url, err := flags.database.resolve(env)
+			url, err := flags.resolve(env)
 			if err != nil {
 				return err
 			}

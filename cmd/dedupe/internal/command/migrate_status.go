@@ -30,7 +30,7 @@ Exit codes:
 			if err := output.validate(); err != nil {
 				return err
 			}
-			url, err := flags.database.resolve(env)
+			url, err := flags.resolve(env)
 			if err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ it is missing. A database that a newer release has upgraded is left alone.`,
 			if err := validateSteps(c, steps); err != nil {
 				return err
 			}
-			url, err := flags.database.resolve(env)
+			url, err := flags.resolve(env)
 			if err != nil {
 				return err
 			}

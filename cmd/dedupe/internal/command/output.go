@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,9 +20,14 @@ func (f *outputFlag) register(c *cobra.Command) {
 // print writes the value as JSON, or calls table.
 func (f *outputFlag) print(out io.Writer, value any, table func(io.Writer) error) error {
 	if f.format == "json" {
-		encoder := json.NewEncoder(out)
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(value)
+		if err := encoder.Encode(value); err != nil {
+			return err
+		}
+		_, err := io.WriteString(out, plainJSON(text.String()))
+		return err
 	}
 	return table(out)
 }

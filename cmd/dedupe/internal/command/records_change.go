@@ -164,6 +164,9 @@ func (f *changeFlags) readPlan(env Env, c store.Change) (map[string]string, erro
 	}
 	marks := map[string]string{}
 	for _, r := range plan.Records {
+		if r.Result == resultWould && r.Mark == "" {
+			return nil, usagef("dedupe: --plan %s: the record %q has no mark, so that nobody knows what was looked at", f.plan, r.Key)
+		}
 		if r.Result == resultWould {
 			marks[r.Key] = r.Mark
 		}

@@ -47,9 +47,13 @@ func (f *selectFlags) registerWhere(c *cobra.Command) {
 	c.Flags().StringVar(&f.keyPrefix, "key-prefix", "", "Options.KeyPrefix of the workers, where they have one")
 }
 
-// given tells whether a flag that selects was given.
+// given tells whether a flag that selects was given; one that is turned off does
+// not select.
 func (f *selectFlags) given(c *cobra.Command) bool {
-	return slices.ContainsFunc(selecting, c.Flags().Changed)
+	return slices.ContainsFunc(selecting, func(name string) bool {
+		f := c.Flags().Lookup(name)
+		return f.Changed && (f.Value.Type() != "bool" || f.Value.String() == "true")
+	})
 }
 
 func (f *selectFlags) validate() error {
@@ -112,5 +116,5 @@ func (f *selectFlags) rest(last string) string {
 	if f.held {
 		return "raise --limit, or repeat the command when these are resolved"
 	}
-	return fmt.Sprintf("raise --limit, or go on with --after '%s'", plain(last))
+	return fmt.Sprintf("raise --limit, or go on with --after %s", shell(last))
 }

@@ -2,10 +2,8 @@ package command
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
@@ -106,23 +104,4 @@ func when(t time.Time) string {
 		return "-"
 	}
 	return t.UTC().Format(time.RFC3339)
-}
-
-// plain keeps text from other people's programs from steering the terminal.
-func plain(s string) string {
-	for _, r := range s {
-		if !unicode.IsGraphic(r) || r == unicode.ReplacementChar {
-			quoted := strconv.QuoteToGraphic(s)
-			return quoted[1 : len(quoted)-1]
-		}
-	}
-	return s
-}
-
-// or gives a dash for nothing.
-func or(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return plain(s)
 }
