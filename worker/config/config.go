@@ -10,6 +10,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -60,7 +61,7 @@ func Parse(name string, text []byte) (*Config, error) {
 		return nil, errors.New("dedupe: config.Parse: the name is empty; problems are told by it")
 	}
 	r := reader{config: &Config{file: name}, error: &Error{File: name}}
-	r.read(text)
+	r.read(bytes.TrimPrefix(text, []byte("\ufeff"))) // the mark of Windows' editors
 	if len(r.error.Problems) > 0 {
 		return nil, r.error.sorted()
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -113,14 +114,19 @@ type checkedConfig struct {
 func (f checkedConfig) print(out io.Writer) error {
 	var text []byte
 	for _, p := range f.Problems {
-		text = fmt.Appendf(text, "%s:%s\n", plain(f.File), plain(p.String()))
+		text = fmt.Appendf(text, "%s:%s\n", plain(f.File), oneProblem(p))
 	}
 	for _, p := range f.Warnings {
-		text = fmt.Appendf(text, "%s:%s (warning)\n", plain(f.File), plain(p.String()))
+		text = fmt.Appendf(text, "%s:%s (warning)\n", plain(f.File), oneProblem(p))
 	}
 	if len(f.Problems) == 0 {
 		text = fmt.Appendf(text, "%s: can be used; it names %d activity types\n", plain(f.File), f.activities)
 	}
 	_, err := out.Write(text)
 	return err
+}
+
+// oneProblem keeps a problem, which can quote a file, in its line.
+func oneProblem(p config.Problem) string {
+	return strings.ReplaceAll(lines(p.String()), "\n", `\n`)
 }
