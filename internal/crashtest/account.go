@@ -90,6 +90,9 @@ FROM idempotency_records WHERE workflow_id = ANY ($1::text[])`
 )
 
 func readEntries(ctx context.Context, databaseURL string, orders []string) (map[string][]Entry, error) {
+	if inRedis(databaseURL) {
+		return readRedis(ctx, databaseURL, orders)
+	}
 	entries := map[string][]Entry{}
 	err := withConnection(ctx, databaseURL, func(conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, selectEntriesSQL, orders)
@@ -117,6 +120,9 @@ func readEntries(ctx context.Context, databaseURL string, orders []string) (map[
 // forget removes the records of a lane from a database that outlives the run:
 // held ones would stay there for ever.
 func (l *Lane) forget(ctx context.Context, databaseURL string) error {
+	if inRedis(databaseURL) {
+		return forgetRedis(ctx, databaseURL, l.ids())
+	}
 	return withConnection(ctx, databaseURL, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, deleteEntriesSQL, l.ids())
 		return err

@@ -20,8 +20,9 @@ type Options struct {
 	// Parallel is how many cells run at a time, each with a worker process.
 	// Defaults to 8.
 	Parallel int
-	// DatabaseURL is the Postgres for the records. Migrations are run there, and
-	// the records of this run removed in the end. Defaults to a private one.
+	// DatabaseURL is the Postgres for the records, or a Redis: redis://... Migrations
+	// are run there, and the records of this run removed in the end. Defaults to a
+	// private Postgres.
 	DatabaseURL string
 	// TemporalAddress is the Temporal server, Namespace a namespace on it, by
 	// default "default". Defaults to what package devserver finds or starts.

@@ -11,6 +11,8 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/crashtest"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/devserver/devservertest"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localredis"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localredis/localredistest"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -40,6 +42,17 @@ func TestEveryPromiseIsKeptInEveryWindow(t *testing.T) {
 	}
 	require.Equal(t, 30, strings.Count(printed, "\nkill "), "a line for each kill")
 	require.Zero(t, query[int](t, url, "SELECT count(*) FROM idempotency_records"), "a given database is left as it was")
+}
+
+// The promises do not depend on the store, where workers die and no server does.
+func TestEveryPromiseIsKeptInEveryWindowWithRecordsInRedis(t *testing.T) {
+	server := localredistest.RequireServer(t, localredis.Options{})
+	r, _ := run(t, crashtest.Options{DatabaseURL: server.URL()})
+	require.True(t, r.OK())
+	require.Equal(t, "30 kills, 0 duplicate charges, 0 lost orders", r.Summary())
+	keys, err := localredistest.RequireClient(t, server).Keys(t.Context(), "dedupe:*").Result()
+	require.NoError(t, err)
+	require.Empty(t, keys, "a given Redis is left as it was")
 }
 
 func TestWithoutDedupeTheSameKillsChargeTwice(t *testing.T) {

@@ -55,6 +55,11 @@ func (s *services) startTemporal(ctx context.Context, o Options) (err error) {
 }
 
 func (s *services) startDatabase(ctx context.Context, o Options) error {
+	if inRedis(o.DatabaseURL) {
+		say(o.Out, "Redis", "the given one")
+		s.databaseURL = o.DatabaseURL
+		return nil
+	}
 	where := "the given database"
 	if o.DatabaseURL == "" {
 		where = "a private one, which ends with this run"

@@ -83,16 +83,10 @@ func work(p plan) error {
 // protect adds the deduplication to a client, as a user does, but with a store
 // that the worker does not always survive.
 func protect(ctx context.Context, options *client.Options, p plan, s *shop) (closeStore func(), err error) {
-	pool, err := pgxpool.New(ctx, p.DatabaseURL)
+	records, closeStore, err := openRecords(ctx, p.DatabaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("crashtest: worker: %w", err)
 	}
-	records, err := pgstore.New(ctx, pool, pgstore.Options{})
-	if err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("crashtest: worker: %w", err)
-	}
-	closeStore = func() { records.Close(); pool.Close() }
 	policy := dedupe.Policy{Takeover: p.Policy}
 	if p.Policy == dedupe.Verify {
 		policy.Verify = s.verify
@@ -107,4 +101,21 @@ func protect(ctx context.Context, options *client.Options, p plan, s *shop) (clo
 	}
 	options.Plugins = append(options.Plugins, plugin)
 	return closeStore, nil
+}
+
+// openRecords opens the store that the URL leads to.
+func openRecords(ctx context.Context, databaseURL string) (dedupe.Store, func(), error) {
+	if inRedis(databaseURL) {
+		return openRedis(ctx, databaseURL)
+	}
+	pool, err := pgxpool.New(ctx, databaseURL)
+	if err != nil {
+		return nil, nil, err
+	}
+	records, err := pgstore.New(ctx, pool, pgstore.Options{})
+	if err != nil {
+		pool.Close()
+		return nil, nil, err
+	}
+	return records, func() { records.Close(); pool.Close() }, nil
 }
