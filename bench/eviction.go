@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/bench/internal/report"
-	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
 const (
@@ -158,29 +159,33 @@ func (b *bench) foreground(ctx context.Context, round, n int) error {
 	return b.requireLeased(ctx)
 }
 
-// evictUntil evicts from when the writers are warm until they have ended, and ends
-// their turn when there is nothing left to evict.
-func (b *bench) evictUntil(ctx context.Context, s *pgstore.Store, over <-chan struct{}, m *meter, removed *atomic.Int64) error {
+// evictUntil makes the pass of a worker's evictor, from when the writers are warm
+// until they have ended, and ends their turn when there is nothing left to evict.
+func (b *bench) evictUntil(ctx context.Context, s store.Store, over <-chan struct{}, m *meter, removed *atomic.Int64) error {
 	select {
 	case <-time.After(time.Until(m.from)):
 	case <-over: // one of them has failed
 	}
-	for {
+	e, err := store.NewEvictor(s, store.EvictorOptions{BatchSize: b.evictionBatch, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
 		select {
 		case <-over:
-			return nil
-		default:
+			cancel()
+		case <-ctx.Done():
 		}
-		n, err := s.Evict(ctx, b.evictionBatch)
-		if err != nil {
-			return err
-		}
-		removed.Add(int64(n))
-		if n == 0 {
-			m.finish()
-			return nil
-		}
+	}()
+	p := e.Pass(ctx)
+	removed.Add(int64(p.Removed))
+	if p.Err != nil && ctx.Err() == nil {
+		return p.Err
 	}
+	m.finish()
+	return nil
 }
 
 // requireLeased makes sure that no record with a live lease is gone.

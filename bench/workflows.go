@@ -57,6 +57,9 @@ func (b *bench) workflows(ctx context.Context) error {
 	if err := b.server.schema(ctx, schema); err != nil {
 		return err
 	}
+	if err := b.server.calm(ctx); err != nil { // what went before is still being written
+		return err
+	}
 	records, closeStore, err := grouped.open(ctx, b, schema)
 	if err != nil {
 		return err
