@@ -78,12 +78,11 @@ func TestPoliciesThatNeedADurableDeployment(t *testing.T) {
 
 func TestKeyPrefix(t *testing.T) {
 	t.Parallel()
-	b := setup(t, patient, nil)
-	other := patient
-	other.KeyPrefix = "shop:"
 
 	t.Run("keeps two stores apart in one Redis", func(t *testing.T) {
 		t.Parallel()
+		b, other := setup(t, patient, nil), patient
+		other.KeyPrefix = "shop:"
 		s := requireStore(t, b.client, other)
 		insert(t, b.store, reservation("k"))
 		insert(t, s, reservation("k"))
@@ -93,7 +92,7 @@ func TestKeyPrefix(t *testing.T) {
 	})
 	t.Run("under which something else stands is an error of its own", func(t *testing.T) {
 		t.Parallel()
-		odd := patient
+		b, odd := setup(t, patient, nil), patient
 		odd.KeyPrefix = "odd:"
 		s := requireStore(t, b.client, odd)
 		require.NoError(t, b.client.Set(t.Context(), "odd:text", "x", 0).Err())
