@@ -57,7 +57,7 @@ func TestADriverThatPanicsStopsNobodyElse(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				gate := make(chan struct{})
-				d := &desk{do: func(_ context.Context, n int, rows []string) error {
+				d := &desk{do: func(_ context.Context, n int, _ []string) error {
 					<-gate
 					if n == 1 {
 						end()
