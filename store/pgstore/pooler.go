@@ -73,8 +73,9 @@ func mixesSessions(ctx context.Context, pool *pgxpool.Pool, prepares bool) bool 
 	}
 	defer there.Release()
 	for range probeRounds {
-		if moved(ctx, here.Conn(), there.Conn(), home) {
-			return !prepares || losesStatement(ctx, here.Conn(), there.Conn())
+		// By chance a session comes back to who has prepared there: look again.
+		if moved(ctx, here.Conn(), there.Conn(), home) && (!prepares || losesStatement(ctx, here.Conn(), there.Conn())) {
+			return true
 		}
 	}
 	return false
