@@ -20,9 +20,10 @@ type Options struct {
 	// the places where packages put it.
 	Path string
 	// Settings are directives, as in redis.conf. Those that are absent keep
-	// Redis's defaults, apart from appendonly (yes) and save (none): what a killed
-	// server had answered is there again after a restart. Address, port,
-	// directory and password are not open to change.
+	// Redis's defaults, apart from appendonly (yes), appendfsync (always) and save
+	// (none): what a killed server had answered is there again after a restart.
+	// With Redis's own appendfsync it is not, while an earlier write is on its way
+	// to a slow disk. Address, port, directory and password are not open to change.
 	Settings map[string]string
 	// Env is added to the server's environment, as KEY=value.
 	Env []string
@@ -99,6 +100,7 @@ func findProgram(explicit string) (string, error) {
 func (o *Options) writeConfig(dir, password string, own map[string]string) (path string, err error) {
 	settings := map[string]string{
 		"appendonly":     "yes",
+		"appendfsync":    "always",
 		"save":           `""`,
 		"bind":           "127.0.0.1",
 		"protected-mode": "yes",

@@ -19,6 +19,8 @@ func TestServer(t *testing.T) {
 		s := localredistest.RequireServer(t, localredis.Options{})
 		url, client := s.URL(), localredistest.RequireClient(t, s)
 		require.NoError(t, client.Set(t.Context(), "k", "v", 0).Err())
+		require.Equal(t, "always", client.ConfigGet(t.Context(), "appendfsync").Val()["appendfsync"],
+			"everysec answers before it writes while an earlier write is on its way to the disk")
 		s.Kill()
 		s.Kill()
 		require.Error(t, client.Ping(t.Context()).Err())
