@@ -2,6 +2,7 @@ package pgstore_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -157,6 +158,30 @@ func TestLockedRecord(t *testing.T) {
 		require.Equal(t, store.Completed, get(t, b.store, rs[1]).Status)
 		require.Zero(t, value[int](t, b.pool, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`), "nobody goes on waiting in the server")
+	})
+
+	t.Run("is completed also where it is renewed at the same moment", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, patient)
+		for round := range 20 {
+			var rs []store.Reservation
+			var leases []store.Lease
+			var ends []store.Settlement
+			for i := range 50 {
+				r := reservation(fmt.Sprint(round, "/", i))
+				rs, leases, ends = append(rs, r), append(leases, leaseOf(r)), append(ends, complete(r, r.Key))
+			}
+			insert(t, b.store, rs...)
+			renewed := make(chan error, 1)
+			go func() {
+				_, err := b.store.Renew(context.WithoutCancel(t.Context()), leases)
+				renewed <- err
+			}()
+			for _, s := range settle(t, b.store, ends...) {
+				require.Equal(t, store.Applied, s)
+			}
+			require.NoError(t, <-renewed)
+		}
 	})
 
 	t.Run("leaves a connection for renewals, however many settlements wait", func(t *testing.T) {

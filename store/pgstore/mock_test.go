@@ -22,13 +22,14 @@ type mock struct {
 
 // What tells the statements apart, and how many arguments they have.
 var scripts = map[string]int{
-	"reserve": 18, "acquire": 21, "renew": 3, "settle": 12, "settle alone": 13, "get": 1, "evict": 3, "session": 0, "schema": 1,
+	"reserve": 18, "acquire": 21, "renew": 3, "complete": 5, "settle": 12, "settle alone": 13, "get": 1, "evict": 3, "session": 0, "schema": 1,
 }
 
 var marks = map[string]string{
 	"reserve":      "ON CONFLICT (key) DO NOTHING",
 	"acquire":      "acquisitions = r.acquisitions + 1",
 	"renew":        "'renewed'",
+	"complete":     "WHERE r.ctid = i.place",
 	"settle":       "FOR UPDATE SKIP LOCKED OFFSET 0) r\n), decided",
 	"settle alone": "FOR UPDATE OFFSET 0) r\n), decided",
 	"get":          "FROM \"idempotency_records\" r\nWHERE r.key = ANY ($1::text[]) AND (SELECT count(*) > 0",
@@ -175,7 +176,7 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 
 func TestMockedAnswers(t *testing.T) {
 	t.Parallel()
-	a, b := reservation("a"), reservation("b")
+	a, b, c := reservation("a"), reservation("b"), reservation("c")
 
 	t.Run("of renewals stand in the order of the leases", func(t *testing.T) {
 		t.Parallel()
@@ -190,11 +191,22 @@ func TestMockedAnswers(t *testing.T) {
 		t.Parallel()
 		m := newMock(t)
 		s := m.store(pgstore.Options{})
+		m.expect("complete").WillReturnRows(pgxmock.NewRows([]string{"ord"}).AddRow(2))
 		m.expect("settle").WillReturnRows(answers("locked", "stale"))
 		m.expect("settle alone").WillReturnRows(answers("locked"))
 		m.expect("settle alone").WillReturnError(&pgconn.PgError{Code: "55P03"})
 		m.expect("settle alone").WillReturnRows(answers("applied"))
-		require.Equal(t, []store.Settled{store.Applied, store.Stale}, settle(t, s, complete(a, "1"), complete(b, "2")))
+		require.Equal(t, []store.Settled{store.Applied, store.Applied, store.Stale},
+			settle(t, s, complete(a, "1"), complete(b, "2"), complete(c, "3")))
+	})
+	t.Run("of a completion that are for nobody are an error", func(t *testing.T) {
+		t.Parallel()
+		m := newMock(t)
+		s := m.store(pgstore.Options{})
+		m.expect("complete").WillReturnRows(pgxmock.NewRows([]string{"ord"}).AddRow(2))
+		_, err := s.Settle(t.Context(), []store.Settlement{complete(a, "1")})
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "could not be read")
 	})
 	for name, rows := range map[string]*pgxmock.Rows{
 		"are missing":       pgxmock.NewRows([]string{"ords", "answer"}),

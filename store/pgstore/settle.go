@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
@@ -44,7 +47,51 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 
 // settle carries out the settlements of records that nobody has locked.
 func (s *Store) settle(ctx context.Context, rows []store.Settlement) ([]store.Settled, error) {
-	return ask(ctx, s.pool, s.sql.settle, settlementArgs(rows), len(rows), settleds)
+	if slices.ContainsFunc(rows, func(t store.Settlement) bool { return t.Outcome != store.Complete }) {
+		return ask(ctx, s.pool, s.sql.settle, settlementArgs(rows), len(rows), settleds)
+	}
+	settled, err := s.complete(ctx, rows)
+	if err != nil || !slices.Contains(settled, 0) {
+		return settled, err
+	}
+	var at []int
+	var rest []store.Settlement
+	for i, t := range rows {
+		if settled[i] == 0 {
+			at, rest = append(at, i), append(rest, t)
+		}
+	}
+	others, err := ask(ctx, s.pool, s.sql.settle, settlementArgs(rest), len(rest), settleds)
+	for j, i := range at {
+		settled[i] = others[j]
+	}
+	return settled, err
+}
+
+// complete records results where nothing is in the way. Its answer is zero for the
+// other rows, which are as they were.
+func (s *Store) complete(ctx context.Context, rows []store.Settlement) ([]store.Settled, error) {
+	type settlement = store.Settlement
+	settled := make([]store.Settled, len(rows))
+	args := []any{
+		column(rows, func(t *settlement) string { return t.Key }),
+		column(rows, func(t *settlement) string { return t.Token.String() }),
+		column(rows, func(t *settlement) []byte { return t.Result }),
+		column(rows, func(t *settlement) int64 { return t.ResultSize }),
+		column(rows, func(t *settlement) string { return string(t.Tombstone) }),
+	}
+	err := query(ctx, s.pool, s.sql.complete, args, func(rows pgx.Rows) error {
+		var ord int
+		if err := rows.Scan(&ord); err != nil {
+			return err
+		}
+		if ord < 1 || ord > len(settled) {
+			return errAnswer
+		}
+		settled[ord-1] = store.Applied
+		return nil
+	})
+	return settled, err
 }
 
 // settleLocked waits for whoever has locked the record.

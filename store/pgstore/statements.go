@@ -40,7 +40,7 @@ const recordColumns = `
     r.key, r.record_version::integer, r.status, r.request_hash, r.owner_token::text,
     r.takeover_policy, r.effect_possible, r.held_since IS NOT NULL, r.pending, r.non_retryable,
     r.generation, r.acquisitions,
-    (extract(epoch FROM ` + leaseEnd + ` - clock_timestamp()) * 1000000)::bigint,
+    (date_part('epoch', ` + leaseEnd + ` - clock_timestamp()) * 1000000)::bigint,
     r.response_body, coalesce(r.result_size, 0), coalesce(r.tombstone, ''), r.failure,
     r.created_at, r.updated_at, r.expires_at,
     r.lineage, r.invocation, r.namespace, r.workflow_id, r.run_id, r.activity_id,
@@ -97,12 +97,11 @@ const reservationNames = `key, request_hash, token, lease_us, retention_us,
 // that carries several rows sets a limit to that, after which each goes by itself:
 // see reserveTogetherSQL.
 var reserveSQL = `
-WITH input AS MATERIALIZED (
-    SELECT * FROM ` + reservationInput + `) WITH ORDINALITY AS i (` + reservationNames + `, ord)
-    WHERE {replanned}{limit}
-), found AS MATERIALIZED (
+WITH found AS MATERIALIZED (
     SELECT i.ord, r.*
-    FROM input i CROSS JOIN LATERAL (SELECT * FROM {records} t WHERE t.key = i.key OFFSET 0) r
+    FROM unnest($1::text[]) WITH ORDINALITY AS i (key, ord)
+    CROSS JOIN LATERAL (SELECT * FROM {records} t WHERE t.key = i.key OFFSET 0) r
+    WHERE {replanned}
 ), inserted AS (
     INSERT INTO {records} AS r (
         created_at, updated_at, expires_at, lease_expires_at, scheduled_at, lease_ms,
@@ -118,8 +117,9 @@ WITH input AS MATERIALIZED (
         false, s.token::uuid, s.key, 'in_progress', s.request_hash, s.takeover_policy, s.lineage,
         s.invocation, s.namespace, s.workflow_id, s.run_id, s.activity_id, s.activity_type, s.owner, s.trace_parent
     FROM (
-        SELECT i.*, clock_timestamp() AS now FROM input i
-        WHERE i.ord NOT IN (SELECT f.ord FROM found f)
+        SELECT i.*, clock_timestamp() AS now
+        FROM ` + reservationInput + `) WITH ORDINALITY AS i (` + reservationNames + `, ord)
+        WHERE i.ord NOT IN (SELECT f.ord FROM found f){limit}
         ORDER BY i.key COLLATE "C"
     ) s
     ON CONFLICT (key) DO NOTHING
@@ -214,6 +214,32 @@ SELECT array_agg(a.ord), a.answer FROM (
         ELSE 'lost' END
     FROM input i WHERE i.ord NOT IN (SELECT n.ord FROM renewed n)
 ) a GROUP BY a.answer`
+
+// completeSQL is what nearly every settlement comes to: results of executions that
+// still own their records. It answers for those alone and leaves the others as they
+// are, for settleSQL, which has the same rule among all others and costs half as
+// much again. Being locked, a row is found again by its place; one that is newer
+// than the statement's snapshot is not, and is left too.
+const completeSQL = `
+UPDATE {records} r SET
+    updated_at = i.now,
+    lease_expires_at = least(r.lease_expires_at, i.now),
+    status = 'completed',
+    held_since = NULL, effect_possible = false, pending = false,
+    response_body = i.result, result_size = i.result_size, tombstone = nullif(i.tombstone, '')
+FROM (
+    SELECT i.*, l.place, clock_timestamp() AS now
+    FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[], $5::text[])
+        WITH ORDINALITY AS i (key, token, result, result_size, tombstone, ord)
+    CROSS JOIN LATERAL (
+        SELECT r.ctid AS place
+        FROM {records} r
+        WHERE r.key = i.key AND r.owner_token = i.token::uuid AND r.status = 'in_progress'
+        FOR UPDATE SKIP LOCKED OFFSET 0) l
+    WHERE {replanned}
+    OFFSET 0) i
+WHERE r.ctid = i.place
+RETURNING i.ord`
 
 // settleSQL and settleAloneSQL differ in what they do about a record that
 // somebody has locked: the first, which carries many, says so; the second waits,
@@ -344,7 +370,7 @@ FROM {version} v`
 type statements struct {
 	records string // the table's name, as it stands in the statements
 
-	reserve, reserveTogether, acquire, renew, settle, settleAlone, get, lock, evict, checkSession, checkSchema string
+	reserve, reserveTogether, acquire, renew, complete, settle, settleAlone, get, lock, evict, checkSession, checkSchema string
 }
 
 // newStatements puts in the names of the tables. Where plans are kept by the
@@ -368,6 +394,7 @@ func newStatements(o Options, keepPlans bool) statements {
 		reserveTogether: put(reserveTogetherSQL),
 		acquire:         put(acquireSQL),
 		renew:           put(renewSQL),
+		complete:        put(completeSQL),
 		settle:          put(settleSQL),
 		settleAlone:     put(settleAloneSQL),
 		get:             put(getSQL),
