@@ -23,19 +23,30 @@ func (t Token) IsZero() bool { return t == Token{} }
 
 // String returns the token in the form of a UUID.
 func (t Token) String() string {
-	h := hex.EncodeToString(t[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+	b := make([]byte, 0, 36)
+	for _, part := range [][]byte{t[:4], t[4:6], t[6:8], t[8:10], t[10:]} {
+		if len(b) > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, part)
+	}
+	return string(b)
 }
 
 // ParseToken reads what [Token.String] returns.
 func ParseToken(s string) (Token, error) {
 	var t Token
-	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-		return t, fmt.Errorf("%w: token %q is not a UUID", ErrInvalidArgument, s)
+	digits := make([]byte, 0, 36)
+	for i := range len(s) {
+		switch dash := i == 8 || i == 13 || i == 18 || i == 23; {
+		case len(s) != 36 || dash != (s[i] == '-'):
+			return Token{}, fmt.Errorf("%w: token %q is not a UUID", ErrInvalidArgument, s)
+		case !dash:
+			digits = append(digits, s[i])
+		}
 	}
-	b, err := hex.DecodeString(s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:])
-	if err != nil {
-		return t, fmt.Errorf("%w: token %q is not a UUID", ErrInvalidArgument, s)
+	if n, err := hex.Decode(t[:], digits); err != nil || n != len(t) {
+		return Token{}, fmt.Errorf("%w: token %q is not a UUID", ErrInvalidArgument, s)
 	}
-	return Token(b), nil
+	return t, nil
 }

@@ -10,26 +10,28 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
-// validKeys returns the keys of the arguments, in order, or what is wrong with
-// one of them.
-func validKeys[A any](args []A, key func(A) (string, error)) ([]string, error) {
-	keys := make([]string, len(args))
-	seen := make(map[string]bool, len(args))
-	for i, a := range args {
+// validKeys tells what is wrong with the keys of the arguments, or with one of these.
+func validKeys[A any](args []A, key func(A) (string, error)) error {
+	var seen map[string]bool // none for the one argument that most calls have
+	if len(args) > 1 {
+		seen = make(map[string]bool, len(args))
+	}
+	for _, a := range args {
 		k, err := key(a)
 		if err == nil {
 			err = validText(k, "Key", k)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if seen[k] {
-			return nil, fmt.Errorf("%w: Key %q stands twice in one call", store.ErrInvalidArgument, k)
+			return fmt.Errorf("%w: Key %q stands twice in one call", store.ErrInvalidArgument, k)
 		}
-		seen[k] = true
-		keys[i] = k
+		if seen != nil {
+			seen[k] = true
+		}
 	}
-	return keys, nil
+	return nil
 }
 
 // validText refuses text that Postgres cannot store, where it decides something
@@ -99,7 +101,7 @@ func reservationArgs[A any](args []A, of func(*A) *store.Reservation) []any {
 		text(func(r *res) string { return forPeople(r.RunID) }),
 		text(func(r *res) string { return forPeople(r.ActivityID) }),
 		text(func(r *res) string { return forPeople(r.ActivityType) }),
-		column(args, func(a *A) *int64 { return scheduled(of(a).ScheduledAt) }),
+		number(func(r *res) int64 { return scheduled(r.ScheduledAt) }),
 		number(func(r *res) int64 { return int64(min(max(r.Attempt, math.MinInt32), math.MaxInt32)) }),
 		text(func(r *res) string { return forPeople(r.Owner) }),
 		text(func(r *res) string { return forPeople(r.TraceParent) }),
@@ -116,12 +118,12 @@ func microseconds(d time.Duration) int64 {
 	return us
 }
 
-// scheduled returns the time as Postgres keeps it, or nil if it is not known or
-// lies outside of what a timestamp can be.
-func scheduled(t time.Time) *int64 {
+// scheduled returns the time as Postgres keeps it, or the lowest number, which the
+// statements take for NULL, if it is not known or lies outside of what a timestamp
+// can be.
+func scheduled(t time.Time) int64 {
 	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
-		return nil
+		return math.MinInt64
 	}
-	us := t.UnixMicro()
-	return &us
+	return t.UnixMicro()
 }

@@ -19,8 +19,7 @@ func carryOut[A, R any](
 	if err := s.requireOpen(name); err != nil {
 		return nil, err
 	}
-	keys, err := validKeys(args, key)
-	if err != nil || len(args) == 0 {
+	if err := validKeys(args, key); err != nil || len(args) == 0 {
 		return nil, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
@@ -28,7 +27,8 @@ func carryOut[A, R any](
 	answers, errs := do(bounded, args)
 	for i, err := range errs {
 		if err != nil {
-			return nil, s.fault(ctx, name, keys[i], err)
+			k, _ := key(args[i])
+			return nil, s.fault(ctx, name, k, err)
 		}
 	}
 	return answers, nil

@@ -86,6 +86,27 @@ type party[A, R any] struct {
 	errs    []error
 	left    int           // rows without an answer
 	done    chan struct{} // closed when there are none
+
+	// The seat, the answer and the error of a party of one, which most are.
+	seat   [1]seat[A, R]
+	answer [1]R
+	err    [1]error
+}
+
+// newParty seats the rows. A statement may carry one when its caller has left, and
+// uses the memory for something else, so that they are copied.
+func newParty[A, R any](ctx context.Context, rows []A, clone func(A) A) (*party[A, R], []seat[A, R]) {
+	p := &party[A, R]{ctx: ctx, left: len(rows), done: make(chan struct{})}
+	seats := p.seat[:]
+	p.answers, p.errs = p.answer[:], p.err[:]
+	if len(rows) != 1 {
+		seats = make([]seat[A, R], len(rows))
+		p.answers, p.errs = make([]R, len(rows)), make([]error, len(rows))
+	}
+	for i, row := range rows {
+		seats[i] = seat[A, R]{p, i, clone(row)}
+	}
+	return p, seats
 }
 
 // seat is one row of a party.
@@ -99,16 +120,7 @@ type seat[A, R any] struct {
 // because ctx is done does not know what became of them; those that were not
 // under way yet are dropped.
 func (g *gatherer[A, R]) share(ctx context.Context, rows []A) ([]R, []error) {
-	p := &party[A, R]{
-		ctx: ctx, left: len(rows), done: make(chan struct{}),
-		answers: make([]R, len(rows)), errs: make([]error, len(rows)),
-	}
-	seats := make([]seat[A, R], len(rows))
-	for i, row := range rows {
-		// A statement may carry the row when its caller has left, and uses the
-		// memory for something else.
-		seats[i] = seat[A, R]{p, i, g.clone(row)}
-	}
+	p, seats := newParty[A, R](ctx, rows, g.clone)
 	g.mu.Lock()
 	alone := len(g.queue) == 0
 	for i := range seats {
@@ -203,13 +215,16 @@ func (g *gatherer[A, R]) fly(ctx context.Context, batch []*seat[A, R]) {
 	}
 	// Where the driver panics, or a hook or tracer of the caller's in it, each row
 	// is tried once more by itself, in the goroutine of its own caller.
-	answers, errs := make([]R, len(batch)), slices.Repeat([]error{errDivide}, len(batch))
+	var answers []R
+	var errs []error
 	defer func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		for i, s := range batch {
 			delete(g.busy, g.key(&s.row))
-			s.answers[s.at], s.errs[s.at] = answers[i], errs[i]
+			if s.errs[s.at] = errDivide; errs != nil {
+				s.answers[s.at], s.errs[s.at] = answers[i], errs[i]
+			}
 			if s.left--; s.left == 0 {
 				close(s.done)
 			}

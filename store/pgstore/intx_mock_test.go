@@ -47,7 +47,7 @@ func (m mockTx) record(r store.Reservation, status store.Status, result []byte) 
 	for i := range columns {
 		columns[i] = "c"
 	}
-	return pgxmock.NewRows(columns).AddRow(recordRow(false, r, status, time.Minute, result)[1:]...)
+	return pgxmock.NewRows(columns).AddRow(recordRow(false, r, status, time.Minute, result)[3:]...)
 }
 
 func (m mockTx) begins() {

@@ -73,7 +73,7 @@ func (m mock) store(options pgstore.Options) *pgstore.Store {
 
 // recordRows are the answer of a reservation.
 func recordRows() *pgxmock.Rows {
-	columns := make([]string, 32)
+	columns := make([]string, 34)
 	for i := range columns {
 		columns[i] = fmt.Sprint("c", i)
 	}
@@ -82,16 +82,17 @@ func recordRows() *pgxmock.Rows {
 
 // recordRow is one row of it.
 func recordRow(inserted bool, r store.Reservation, status store.Status, leaseLeft time.Duration, result []byte) []any {
-	if inserted {
-		return append([]any{[]string{r.Key}}, make([]any, 31)...)
-	}
 	now := time.Now()
-	return []any{
-		[]string(nil), r.Key, 1, string(status), r.Hashes[0], r.Token.String(), string(r.Policy),
+	lead := []any{int(1), int(0), []string(nil)}
+	if inserted {
+		lead = []any{int(0), int(1), []string(nil)}
+	}
+	return append(lead,
+		r.Key, 1, string(status), r.Hashes[0], r.Token.String(), string(r.Policy),
 		status == store.InProgress, false, false, false, 0, 1, leaseLeft.Microseconds(),
 		result, int64(len(result)), "", []byte(nil), now, now, now.Add(r.Retention),
 		r.Lineage, r.Invocation, "", "", "", "", r.ActivityType, (*time.Time)(nil), 1, "", "",
-	}
+	)
 }
 
 func answers(rows ...any) *pgxmock.Rows {

@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -51,40 +52,38 @@ func (s *Store) reserveUnseen(ctx context.Context, rows []store.Reservation, fou
 func (s *Store) reserve(ctx context.Context, rows []store.Reservation) ([]store.Found, error) {
 	args := reservationArgs(rows, func(r *store.Reservation) *store.Reservation { return r })
 	found := make([]store.Found, len(rows))
-	at := make(map[string]int, len(rows))
-	for i := range rows {
-		at[rows[i].Key] = i
-	}
-	place := func(key string, f store.Found) error {
-		i, asked := at[key]
-		if !asked {
-			return errAnswer
-		}
-		found[i] = f
-		return nil
-	}
 	sql := s.sql.reserve
 	if len(rows) > 1 {
 		sql = s.sql.reserveTogether
 	}
+	var ord, insertions int
+	var inserted []string // the keys, where it is not all that are left
+	scan := newRecordScan(&ord, &insertions, &inserted)
 	err := query(ctx, s.pool, sql, args, func(rows pgx.Rows) error {
-		var inserted []string
-		if err := rows.Scan(append([]any{&inserted}, make([]any, recordWidth)...)...); err != nil {
+		err := scan.read(rows)
+		if err != nil || ord == 0 {
 			return err
 		}
-		if inserted == nil {
-			record, err := scanRecord(rows, nil)
-			if err != nil {
-				return err
-			}
-			return place(record.Key, store.Found{Exists: true, Record: record})
+		if ord < 0 || ord > len(found) {
+			return errAnswer
 		}
-		for _, key := range inserted {
-			if err := place(key, store.Found{Inserted: true}); err != nil {
-				return err
-			}
-		}
-		return nil
+		found[ord-1].Exists = true
+		found[ord-1].Record, err = scan.record()
+		return err
 	})
+	if err == nil && insertions > 0 && !markInserted(found, rows, insertions, inserted) {
+		err = scanError{errAnswer}
+	}
 	return found, err
+}
+
+// markInserted marks what was inserted, and tells whether the answer makes sense.
+func markInserted(found []store.Found, rows []store.Reservation, insertions int, keys []string) bool {
+	for i := range found {
+		if !found[i].Exists && (keys == nil || slices.Contains(keys, rows[i].Key)) {
+			found[i].Inserted = true
+			insertions--
+		}
+	}
+	return insertions == 0
 }

@@ -13,38 +13,61 @@ import (
 
 var errAnswer = errors.New("dedupe: pgstore: unexpected answer to a statement")
 
-// recordWidth is how many columns scanRecord reads.
-const recordWidth = 31
+// recordScan reads records, one after the other, into the same memory.
+type recordScan struct {
+	store.Record
+	token, status, policy, tombstone string
+	leaseLeft                        int64
+	scheduledAt                      *time.Time
+	targets                          []any
+}
+
+// newRecordScan reads the columns lead, and then recordColumns.
+func newRecordScan(lead ...any) *recordScan {
+	s := &recordScan{}
+	r := &s.Record
+	s.targets = append(lead,
+		&r.Key, &r.Version, &s.status, &r.Hash, &s.token,
+		&s.policy, &r.EffectPossible, &r.Held, &r.Pending, &r.NonRetryable,
+		&r.Generation, &r.Acquisitions,
+		&s.leaseLeft,
+		&r.Result, &r.ResultSize, &s.tombstone, &r.Failure,
+		&r.CreatedAt, &r.UpdatedAt, &r.ExpiresAt,
+		&r.Lineage, &r.Invocation, &r.Namespace, &r.WorkflowID, &r.RunID, &r.ActivityID,
+		&r.ActivityType, &s.scheduledAt, &r.Attempt, &r.Owner, &r.TraceParent,
+	)
+	return s
+}
+
+// read reads a row, and leaves in s.Record what it says.
+func (s *recordScan) read(rows pgx.Rows) error {
+	s.Record = store.Record{}
+	return rows.Scan(s.targets...)
+}
+
+// record is the record in the row that was read.
+func (s *recordScan) record() (store.Record, error) {
+	r := s.Record
+	var err error
+	if r.Token, err = store.ParseToken(s.token); err != nil {
+		return store.Record{}, err
+	}
+	r.Status, r.Policy, r.Tombstone = store.Status(s.status), store.TakeoverPolicy(s.policy), store.Tombstone(s.tombstone)
+	r.LeaseLeft = time.Duration(s.leaseLeft) * time.Microsecond
+	r.CreatedAt, r.UpdatedAt, r.ExpiresAt = r.CreatedAt.UTC(), r.UpdatedAt.UTC(), r.ExpiresAt.UTC()
+	if s.scheduledAt != nil {
+		r.ScheduledAt = s.scheduledAt.UTC()
+	}
+	return r, nil
+}
 
 // scanRecord reads the columns lead, and then recordColumns.
 func scanRecord(rows pgx.Rows, lead ...any) (store.Record, error) {
-	var r store.Record
-	var token, status, policy, tombstone string
-	var leaseLeft int64
-	var scheduledAt *time.Time
-	err := rows.Scan(append(lead,
-		&r.Key, &r.Version, &status, &r.Hash, &token,
-		&policy, &r.EffectPossible, &r.Held, &r.Pending, &r.NonRetryable,
-		&r.Generation, &r.Acquisitions,
-		&leaseLeft,
-		&r.Result, &r.ResultSize, &tombstone, &r.Failure,
-		&r.CreatedAt, &r.UpdatedAt, &r.ExpiresAt,
-		&r.Lineage, &r.Invocation, &r.Namespace, &r.WorkflowID, &r.RunID, &r.ActivityID,
-		&r.ActivityType, &scheduledAt, &r.Attempt, &r.Owner, &r.TraceParent,
-	)...)
-	if err != nil {
+	s := newRecordScan(lead...)
+	if err := s.read(rows); err != nil {
 		return store.Record{}, err
 	}
-	if r.Token, err = store.ParseToken(token); err != nil {
-		return store.Record{}, err
-	}
-	r.Status, r.Policy, r.Tombstone = store.Status(status), store.TakeoverPolicy(policy), store.Tombstone(tombstone)
-	r.LeaseLeft = time.Duration(leaseLeft) * time.Microsecond
-	r.CreatedAt, r.UpdatedAt, r.ExpiresAt = r.CreatedAt.UTC(), r.UpdatedAt.UTC(), r.ExpiresAt.UTC()
-	if scheduledAt != nil {
-		r.ScheduledAt = scheduledAt.UTC()
-	}
-	return r, nil
+	return s.record()
 }
 
 // ask runs a statement whose rows are answers to arguments, by their names.

@@ -47,7 +47,15 @@ const recordColumns = `
     r.activity_type, r.scheduled_at, r.attempt, r.owner, r.trace_parent`
 
 // noRecord stands for recordColumns where there is nothing to read.
-var noRecord = strings.TrimSuffix(strings.Repeat(" NULL,", recordWidth), ",")
+const noRecord = `
+    '', 0, '', '', '',
+    '', false, false, false, false,
+    0, 0,
+    0,
+    NULL, 0, '', NULL,
+    'epoch', 'epoch', 'epoch',
+    '', '', '', '', '', '',
+    '', NULL, 0, '', ''`
 
 // replanned is true. It keeps the server from caching a plan: for arrays that it
 // does not know yet it must expect a thousand million rows here, and one for
@@ -82,6 +90,9 @@ const reservationInput = `unnest($1::text[], $2::text[], $3::text[], $4::bigint[
             $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
             $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::text[], $17::text[]`
 
+// scheduledMicros is scheduled_us, and NULL for the number of an unknown time.
+const scheduledMicros = `nullif(i.scheduled_us, '-9223372036854775808')`
+
 const reservationNames = `key, request_hash, token, lease_us, retention_us,
             takeover_policy, lineage, invocation, namespace, workflow_id, run_id,
             activity_id, activity_type, scheduled_us, attempt, owner, trace_parent`
@@ -89,14 +100,14 @@ const reservationNames = `key, request_hash, token, lease_us, retention_us,
 // reserveSQL finds records and inserts the absent ones, in one statement. The
 // anti-join keeps it from waiting for a transaction that has updated a record
 // which is there, as ON CONFLICT alone would; DO NOTHING serves the race with
-// another insertion. A row that comes into being after the snapshot is then in
-// neither half of the answer, which has a row for each record that was found and
-// one for all the keys that were inserted.
+// another insertion. The answer has a row for each record that was found, by the
+// number of its key, and one that counts what was inserted. A row that comes into
+// being after the snapshot is in neither; only then are the keys of the others named.
 //
 // It waits for a transaction that has inserted one of its keys and not ended. One
 // that carries several rows sets a limit to that, after which each goes by itself:
 // see reserveTogetherSQL.
-var reserveSQL = `
+const reserveSQL = `
 WITH found AS MATERIALIZED (
     SELECT i.ord, r.*
     FROM unnest($1::text[]) WITH ORDINALITY AS i (key, ord)
@@ -108,26 +119,27 @@ WITH found AS MATERIALIZED (
         generation, acquisitions, attempt, record_version, effect_possible, pending,
         non_retryable, owner_token, key, status, request_hash, takeover_policy, lineage,
         invocation, namespace, workflow_id, run_id, activity_id, activity_type, owner, trace_parent)
-    SELECT s.now, s.now,
-        s.now + s.retention_us * interval '1 microsecond',
-        s.now + s.lease_us * interval '1 microsecond',
-        timestamptz 'epoch' + s.scheduled_us * interval '1 microsecond',
-        (s.lease_us + 999) / 1000,
-        0, 1, s.attempt::integer, $18::integer, true, false,
-        false, s.token::uuid, s.key, 'in_progress', s.request_hash, s.takeover_policy, s.lineage,
-        s.invocation, s.namespace, s.workflow_id, s.run_id, s.activity_id, s.activity_type, s.owner, s.trace_parent
+    SELECT i.now, i.now,
+        i.now + i.retention_us * interval '1 microsecond',
+        i.now + i.lease_us * interval '1 microsecond',
+        timestamptz 'epoch' + ` + scheduledMicros + ` * interval '1 microsecond',
+        (i.lease_us + 999) / 1000,
+        0, 1, i.attempt::integer, $18::integer, true, false,
+        false, i.token::uuid, i.key, 'in_progress', i.request_hash, i.takeover_policy, i.lineage,
+        i.invocation, i.namespace, i.workflow_id, i.run_id, i.activity_id, i.activity_type, i.owner, i.trace_parent
     FROM (
         SELECT i.*, clock_timestamp() AS now
         FROM ` + reservationInput + `) WITH ORDINALITY AS i (` + reservationNames + `, ord)
         WHERE i.ord NOT IN (SELECT f.ord FROM found f){limit}
         ORDER BY i.key COLLATE "C"
-    ) s
+    ) i
     ON CONFLICT (key) DO NOTHING
     RETURNING r.key
 )
-SELECT NULL::text[],` + recordColumns + ` FROM found r
+SELECT r.ord, 0::bigint, NULL::text[],` + recordColumns + ` FROM found r
 UNION ALL
-SELECT array_agg(n.key),` + noRecord + ` FROM inserted n HAVING count(*) > 0`
+SELECT 0, count(*), CASE WHEN count(*) < cardinality($1::text[]) - (SELECT count(*) FROM found) THEN array_agg(n.key) END,` + noRecord + `
+FROM inserted n HAVING count(*) > 0`
 
 // reserveLimit is what reserveTogetherSQL has in place of {limit}.
 var reserveLimit = fmt.Sprintf(` AND (SELECT set_config('lock_timeout', '%dms', true)) IS NOT NULL`, stalledAfter.Milliseconds())
@@ -161,7 +173,7 @@ UPDATE {records} r SET
     expires_at = clock_timestamp() + i.retention_us * interval '1 microsecond',
     lease_expires_at = clock_timestamp() + i.lease_us * interval '1 microsecond',
     held_since = NULL,
-    scheduled_at = timestamptz 'epoch' + i.scheduled_us * interval '1 microsecond',
+    scheduled_at = timestamptz 'epoch' + ` + scheduledMicros + ` * interval '1 microsecond',
     result_size = NULL,
     lease_ms = (i.lease_us + 999) / 1000,
     acquisitions = r.acquisitions + 1,
