@@ -45,8 +45,11 @@ func Decode(p *commonpb.Payload) (Facts, error) {
 	case len(p.GetData()) > MaxBytes:
 		return Facts{}, fmt.Errorf("%w: %d bytes, more than %d", ErrMalformed, len(p.GetData()), MaxBytes)
 	}
-	var f Facts
-	err := json.Unmarshal(p.GetData(), &f)
+	f, ok := scan(p.GetData())
+	var err error
+	if !ok {
+		f, err = unmarshal(p.GetData())
+	}
 	version := f.Version
 	if err != nil {
 		version = versionOf(p.GetData())
@@ -63,6 +66,12 @@ func Decode(p *commonpb.Payload) (Facts, error) {
 		return Facts{}, err
 	}
 	return f, nil
+}
+
+// unmarshal reads any JSON of facts.
+func unmarshal(data []byte) (f Facts, err error) {
+	err = json.Unmarshal(data, &f)
+	return f, err
 }
 
 // versionOf reads nothing but the version, and 0 where there is none to read.

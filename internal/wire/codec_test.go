@@ -120,6 +120,67 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestDecodeReadsTheShortWayAsTheLong decodes headers as they are, and with a space
+// in front, which leaves them to encoding/json.
+func TestDecodeReadsTheShortWayAsTheLong(t *testing.T) {
+	t.Parallel()
+	const start, end = `{"v":1,"to":"activity","workflow_id":"w","run_id":"r"`, `,"lineage":"l","n":1}`
+
+	for name, header := range map[string]string{
+		"AsEncodeWritesIt": start + `,"scope":["w","0","Ship","1"],"lineage":"l","original_run_id":"o","execution":"e","chain":12,"cron":true,` +
+			`"n":999999999,"step":"s","business_key":"b","arguments":"a","uncountable":"u","exempt":true}`,
+		"LessThanThat":       start + end,
+		"InAnotherOrder":     `{"to":"activity","v":1,"run_id":"r","workflow_id":"w","lineage":"l","n":1}`,
+		"WithWhiteSpace":     start + ` ,"lineage": "l","n":1}`,
+		"WithEscapes":        start + `,"lineage":"a\u0026b","n":1}`,
+		"WithOtherLetters":   start + `,"lineage":"ü","n":1}`,
+		"WithWhatIsNotUTF8":  start + ",\"lineage\":\"\xff\",\"n\":1}",
+		"WithControlBytes":   start + ",\"lineage\":\"\x01\",\"n\":1}",
+		"WithMoreThanWeKnow": start + `,"later":"x"` + end,
+		"WithANameTwice":     start + `,"lineage":"k"` + end,
+		"WithNull":           start + `,"scope":null` + end,
+		"WithAnEmptyList":    start + `,"scope":[]` + end,
+		"WithAnEmptyText":    start + `,"step":""` + end,
+		"WithNumbersInAList": start + `,"scope":["w",1]` + end,
+		"WithAnOpenList":     start + `,"scope":["w"`,
+		"WithAnOpenText":     start + `,"lineage":"l`,
+		"WithAnOpenObject":   start + `,"lineage":"l","n":1`,
+		"WithMoreBehind":     start + end + `}`,
+		"WithALeadingZero":   start + `,"lineage":"l","n":01}`,
+		"WithTenDigits":      start + `,"lineage":"l","n":1000000000}`,
+		"WithASign":          start + `,"lineage":"l","n":-1}`,
+		"WithAFraction":      start + `,"lineage":"l","n":1.0}`,
+		"WithoutDigits":      start + `,"lineage":"l","n":}`,
+		"WithFalse":          start + `,"cron":false` + end,
+		"OfALaterVersion":    strings.Replace(start+end, `"v":1`, `"v":2`, 1),
+		"WithoutAVersion":    strings.Replace(start+end, `"v":1,`, ``, 1),
+		"WithTheEndAlone":    `}`,
+		"WithNothing":        ``,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, wantErr := wire.Decode(plain(" " + header))
+			got, err := wire.Decode(plain(header))
+			require.Equal(t, want, got)
+			require.Equal(t, text(wantErr), text(err))
+		})
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	header := wire.Encode(charge())
+	for name, payload := range map[string]*commonpb.Payload{"AsEncoded": header, "Spaced": plain(" " + string(header.GetData()))} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := wire.Decode(payload); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func TestShorten(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "short", wire.Shorten("short"))
