@@ -3,6 +3,7 @@ package activity
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	sdkactivity "go.temporal.io/sdk/activity"
@@ -114,10 +115,10 @@ func place(info sdkactivity.Info, f *wire.Facts, s Scope) (kind, where, position
 }
 
 func lineageOf(info sdkactivity.Info, f *wire.Facts) string {
-	if f.Lineage != "" {
-		return f.Lineage
+	if f.Lineage == "" || f.Lineage == info.WorkflowExecution.RunID {
+		return info.WorkflowExecution.RunID
 	}
-	return info.WorkflowExecution.RunID
+	return strings.Clone(f.Lineage) // a record may outlive its header, of which this is a part
 }
 
 func originOf(info sdkactivity.Info) store.Origin {

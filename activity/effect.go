@@ -44,7 +44,7 @@ func newEffect(ctx context.Context, name string, o DoOptions) (*execution, error
 			return nil, own(refuse(ErrTypeNoFingerprint, "DoOptions.Fingerprint of effect %q has no canonical form: %s", name, withoutValues(err)))
 		}
 	}
-	hashes := fingerprints(root.i.options.FingerprintSecrets, c.key, form)
+	hashes := fingerprints(nil, root.i.options.FingerprintSecrets, c.key, form)
 	if o.Fingerprint != nil && c.origin.Invocation != "" {
 		// Within one scheduling the arguments are equal by nature, but what a body
 		// has read meanwhile is not.

@@ -20,6 +20,7 @@ type execution struct {
 	policy Policy
 	call   call
 	hashes []string
+	plain  [1]string // where hashes stand if there are no secrets
 	log    callLogger
 
 	// generation is the record's, for the provider key. unprotected executions
@@ -29,7 +30,9 @@ type execution struct {
 	// effectBefore is whether an effect was possible when the record was
 	// acquired; what an execution without effect restores.
 	effectBefore bool
-	kept         *keptLease
+	// kept points to lease while there is one: it is in the keeper's care, or was.
+	kept  *keptLease
+	lease keptLease
 
 	// For telemetry: the span, the counts, what a settled result counts as,
 	// whether the outcome is counted; and the time spent on deduplication, to
@@ -49,6 +52,8 @@ type execution struct {
 	effect *effect
 	body   body
 	looks  leaseLook
+	// sent are the requests of an activity, its effects' included.
+	sent sentRequests
 }
 
 // executionFrom returns the execution that ctx belongs to, or nil.
@@ -65,13 +70,15 @@ func (e *execution) root() *execution {
 	return e
 }
 
-func newExecution(ctx context.Context, i *Interceptor, info sdkactivity.Info, p Policy, c call, hashes []string) *execution {
+func newExecution(ctx context.Context, i *Interceptor, info sdkactivity.Info, p Policy, c call, form []byte) *execution {
 	c.origin.Owner = i.options.Identity
-	return &execution{
-		i: i, info: info, policy: p, call: c, hashes: hashes,
+	e := &execution{
+		i: i, info: info, policy: p, call: c, form: form,
 		log:   callLogger{sdkactivity.GetLogger(ctx), c.key},
 		count: i.telemetry.Type(info.Namespace, info.ActivityType.Name), executed: telemetry.Executed,
 	}
+	e.hashes = fingerprints(e.plain[:0], i.options.FingerprintSecrets, c.key, form)
+	return e
 }
 
 // execute answers the call from its record, or runs the body.

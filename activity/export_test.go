@@ -10,11 +10,10 @@ import (
 
 // What the tests of the unexported rules need.
 var (
-	JoinKey      = joinKey
-	Bounce       = bounce
-	LeaseFor     = leaseFor
-	Fingerprints = fingerprints
-	RecordKey    = recordKey
+	JoinKey   = joinKey
+	Bounce    = bounce
+	LeaseFor  = leaseFor
+	RecordKey = recordKey
 )
 
 // Identify returns the key of a call.
@@ -25,7 +24,12 @@ func Identify(prefix string, info sdkactivity.Info, facts *wire.Facts, p Policy)
 // Fingerprint returns the acceptable fingerprints of a call's arguments.
 func Fingerprint(p Policy, key string, args []any) ([]string, error) {
 	form, err := canonicalForm(p, args)
-	return fingerprints(nil, key, form), err
+	return fingerprints(nil, nil, key, form), err
+}
+
+// Fingerprints returns the acceptable fingerprints of a canonical form.
+func Fingerprints(secrets []Secret, key string, form []byte) []string {
+	return fingerprints(nil, secrets, key, form)
 }
 
 // Foreground returns how long an execution may hold back its answer.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/canonical"
@@ -87,13 +88,13 @@ func fingerprinter(arg any) Fingerprinter {
 	return p.Interface().(Fingerprinter) //nolint:errcheck // it implements it
 }
 
-// fingerprints returns the acceptable fingerprints of a request, the one to
+// fingerprints appends the acceptable fingerprints of a request, the one to
 // store first: a digest over the key and the canonical form of the arguments
 // for each secret, and a plain one, since records from before there were secrets
 // must not become conflicts. The key is part of it, so that equal arguments of
 // different calls cannot be told from the table.
-func fingerprints(secrets []Secret, key string, canonical []byte) []string {
-	out := make([]string, 0, len(secrets)+1)
+func fingerprints(to []string, secrets []Secret, key string, canonical []byte) []string {
+	out := slices.Grow(to, len(secrets)+1)
 	for _, s := range secrets {
 		out = append(out, fingerprint(hmac.New(sha256.New, s.Key), s.ID, key, canonical))
 	}

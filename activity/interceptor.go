@@ -83,19 +83,22 @@ type inbound struct {
 // ExecuteActivity deduplicates the execution if its type has a policy.
 func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	info := sdkactivity.GetInfo(ctx)
-	ctx = withSentRequests(ctx)
 	policy, ok := a.i.options.policyFor(info.ActivityType.Name)
 	if !ok || executionFrom(ctx) != nil || sessionActivity(info.ActivityType.Name) {
-		return a.Next.ExecuteActivity(ctx, in)
+		return a.pass(ctx, in)
 	}
-	facts, err := a.facts(ctx, info)
+	var facts *wire.Facts // nil: none to use, and err says why
+	written, err := a.facts(ctx, info.WorkflowExecution.ID)
+	if err == nil {
+		facts = &written
+	}
 	switch {
 	case facts != nil && facts.Exempt:
 		if facts.Uncountable != "" {
 			a.i.warnOnce(ctx, "dedupe: local activity is not deduplicated, its arguments cannot be counted",
 				"ActivityType", info.ActivityType.Name, "Reason", facts.Uncountable)
 		}
-		return a.Next.ExecuteActivity(ctx, in)
+		return a.pass(ctx, in)
 	case facts == nil && info.WorkflowExecution.ID != "":
 		if policy.RequireHeader {
 			a.refused(ctx, info, sourceInvocation, telemetry.HeaderRequired)
@@ -118,15 +121,19 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 		if info.IsLocalActivity {
 			a.i.warnOnce(ctx, "dedupe: local activity is not deduplicated, its arguments have no fingerprint",
 				"ActivityType", info.ActivityType.Name, "Reason", withoutValues(err))
-			return a.Next.ExecuteActivity(ctx, in)
+			return a.pass(ctx, in)
 		}
 		a.refused(ctx, info, c.source, telemetry.NoFingerprint)
 		return nil, refuse(ErrTypeNoFingerprint, "the arguments of activity type %q have no fingerprint: %s; "+
 			"give its policy a Fingerprint function, or the type a DedupeFingerprint method", info.ActivityType.Name, withoutValues(err))
 	}
-	e := newExecution(ctx, a.i, info, policy, c, fingerprints(a.i.options.FingerprintSecrets, c.key, form))
-	e.form = form
-	return e.observe(ctx, func(ctx context.Context) (any, error) { return e.execute(ctx, a.Next, in) })
+	e := newExecution(ctx, a.i, info, policy, c, form)
+	return e.observe(withSentRequests(ctx, &e.sent), func(ctx context.Context) (any, error) { return e.execute(ctx, a.Next, in) })
+}
+
+// pass runs an activity that is not deduplicated.
+func (a *inbound) pass(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	return a.Next.ExecuteActivity(withSentRequests(ctx, new(sentRequests)), in)
 }
 
 // refused counts a call that ends before it has a record to ask for.
@@ -135,19 +142,16 @@ func (a *inbound) refused(ctx context.Context, info sdkactivity.Info, s source, 
 }
 
 // facts reads the header. Its error says why there is none to use.
-func (a *inbound) facts(ctx context.Context, info sdkactivity.Info) (*wire.Facts, error) {
+func (a *inbound) facts(ctx context.Context, workflowID string) (wire.Facts, error) {
 	payload, ok := interceptor.Header(ctx)[wire.HeaderKey]
 	if !ok {
-		return nil, fmt.Errorf("no header %q: the workflow side is not registered where the workflow runs", wire.HeaderKey)
+		return wire.Facts{}, fmt.Errorf("no header %q: the workflow side is not registered where the workflow runs", wire.HeaderKey)
 	}
 	facts, err := wire.Decode(payload)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = wire.ForActivity(facts, workflowID)
 	}
-	if err := wire.ForActivity(facts, info.WorkflowExecution.ID); err != nil {
-		return nil, err
-	}
-	return &facts, nil
+	return facts, err
 }
 
 // warnOnce logs a message once for its text and the first value.

@@ -49,7 +49,7 @@ func (e *execution) conclude(ctx context.Context, lease store.Lease, body func()
 // is cancelled with ErrLeaseLost as its cause when another execution has it.
 func (e *execution) keepLease(ctx context.Context, lease store.Lease) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	e.kept = &keptLease{
+	e.lease = keptLease{
 		Lease: lease,
 		until: e.deadline().Add(overrun(e.policy, e.info)),
 		lost: func() {
@@ -59,6 +59,7 @@ func (e *execution) keepLease(ctx context.Context, lease store.Lease) (context.C
 			cancel(ErrLeaseLost)
 		},
 	}
+	e.kept = &e.lease
 	e.i.keeper.keep(e.kept)
 	return ctx, cancel
 }

@@ -129,8 +129,8 @@ type sentRequests struct {
 	keys map[ProviderKey]bool
 }
 
-func withSentRequests(ctx context.Context) context.Context {
-	return context.WithValue(ctx, sentKey{}, &sentRequests{})
+func withSentRequests(ctx context.Context, sent *sentRequests) context.Context {
+	return context.WithValue(ctx, sentKey{}, sent)
 }
 
 // first tells whether the key is new.
