@@ -26,7 +26,7 @@ type Interceptor struct {
 	keeper     *keeper
 	gate       gate
 	background sync.WaitGroup
-	logged     sync.Map // what is logged once, by its text
+	logged     sync.Map // the loggedOnce that were logged
 }
 
 // New returns an interceptor. Its error names the field that is wrong.
@@ -96,7 +96,7 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	case facts != nil && facts.Exempt:
 		if facts.Uncountable != "" {
 			a.i.warnOnce(ctx, "dedupe: local activity is not deduplicated, its arguments cannot be counted",
-				"ActivityType", info.ActivityType.Name, "Reason", facts.Uncountable)
+				info.ActivityType.Name, func() []any { return []any{"Reason", facts.Uncountable} })
 		}
 		return a.pass(ctx, in)
 	case facts == nil && info.WorkflowExecution.ID != "":
@@ -114,13 +114,13 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	c := identify(a.i.options.KeyPrefix, info, facts, policy)
 	if c.source == sourceInvocation {
 		a.i.warnOnce(ctx, "dedupe: no usable header, only the attempts of one scheduling are deduplicated",
-			"ActivityType", info.ActivityType.Name, "Reason", err.Error(), "DedupeKey", ShortKey(c.key))
+			info.ActivityType.Name, func() []any { return []any{"Reason", err.Error(), "DedupeKey", ShortKey(c.key)} })
 	}
 	form, err := canonicalForm(policy, in.Args)
 	if err != nil {
 		if info.IsLocalActivity {
 			a.i.warnOnce(ctx, "dedupe: local activity is not deduplicated, its arguments have no fingerprint",
-				"ActivityType", info.ActivityType.Name, "Reason", withoutValues(err))
+				info.ActivityType.Name, func() []any { return []any{"Reason", withoutValues(err)} })
 			return a.pass(ctx, in)
 		}
 		a.refused(ctx, info, c.source, telemetry.NoFingerprint)
@@ -154,10 +154,14 @@ func (a *inbound) facts(ctx context.Context, workflowID string) (wire.Facts, err
 	return facts, err
 }
 
-// warnOnce logs a message once for its text and the first value.
-func (i *Interceptor) warnOnce(ctx context.Context, message string, keyvals ...any) {
-	if _, seen := i.logged.LoadOrStore(fmt.Sprint(message, keyvals[1]), true); !seen {
-		sdkactivity.GetLogger(ctx).Warn(message, keyvals...)
+// loggedOnce is what is logged once: a message about an activity type.
+type loggedOnce struct{ message, activityType string }
+
+// warnOnce logs a message once for an activity type. What else it says is asked for
+// only then: the same calls come here each time.
+func (i *Interceptor) warnOnce(ctx context.Context, message, activityType string, more func() []any) {
+	if _, seen := i.logged.LoadOrStore(loggedOnce{message, activityType}, true); !seen {
+		sdkactivity.GetLogger(ctx).Warn(message, append([]any{"ActivityType", activityType}, more()...)...)
 	}
 }
 
