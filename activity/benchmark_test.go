@@ -22,44 +22,78 @@ import (
 // BenchmarkExecution measures what an execution pays for its interceptor: a
 // memory store, a body that does nothing, and arguments that cost nothing.
 func BenchmarkExecution(b *testing.B) {
-	form := []byte("constant")
-	constant := activity.Policy{Fingerprint: func([]any) ([]byte, error) { return form, nil }}
-	for name, size := range map[string]int{"FirstRun": 10_000, "Replay": 1} {
+	for name, calls := range map[string]int{"FirstRun": 10_000, "Replay": 1} {
 		b.Run(name, func(b *testing.B) {
-			records := &swapped{}
-			records.empty(b)
-			i, err := activity.New(activity.Options{
-				Store: records, Logger: slog.New(slog.DiscardHandler),
-				Policies: map[string]activity.Policy{activity.AnyActivity: constant},
-			})
-			require.NoError(b, err)
-			headers := make([]*commonpb.Payload, size)
-			for n := range headers {
-				headers[n] = wire.Encode(call(n + 1))
-			}
-			inActivity(b, func(ctx context.Context) {
-				in := i.InterceptActivity(ctx, &nothing{})
-				header, input := interceptor.Header(ctx), &interceptor.ExecuteActivityInput{}
+			executions(b, calls, func(execute func(n int), forget func()) {
 				b.ReportAllocs()
 				n := 0
 				for b.Loop() {
-					if n == len(headers) {
+					if n == calls {
 						n = 0
-						if size > 1 { // the same calls again, and they must be new
+						if calls > 1 { // the same calls again, and they must be new
 							b.StopTimer()
-							records.empty(b)
+							forget()
 							b.StartTimer()
 						}
 					}
-					header[wire.HeaderKey] = headers[n]
+					execute(n)
 					n++
-					if _, err := in.ExecuteActivity(ctx, input); err != nil {
-						b.Fatal(err)
-					}
 				}
 			})
 		})
 	}
+}
+
+// TestAnExecutionKeepsToItsBudget counts what BenchmarkExecution does. The store's
+// own allocations are among them: three for a new call.
+func TestAnExecutionKeepsToItsBudget(t *testing.T) {
+	const runs = 1000
+	for name, budget := range map[string]struct {
+		calls       int
+		allocations float64
+	}{
+		"FirstRun": {runs + 1, 33}, // and one before they are counted
+		"Replay":   {1, 32},
+	} {
+		t.Run(name, func(t *testing.T) {
+			executions(t, budget.calls, func(execute func(n int), _ func()) {
+				n := 0
+				require.LessOrEqual(t, testing.AllocsPerRun(runs, func() {
+					execute(n % budget.calls)
+					n++
+				}), budget.allocations)
+			})
+		})
+	}
+}
+
+// executions calls f with a function that executes the n-th of so many calls, and
+// one that makes all of them new.
+func executions(tb testing.TB, calls int, f func(execute func(n int), forget func())) {
+	tb.Helper()
+	form := []byte("constant")
+	constant := activity.Policy{Fingerprint: func([]any) ([]byte, error) { return form, nil }}
+	records := &swapped{}
+	records.empty(tb)
+	i, err := activity.New(activity.Options{
+		Store: records, Logger: slog.New(slog.DiscardHandler),
+		Policies: map[string]activity.Policy{activity.AnyActivity: constant},
+	})
+	require.NoError(tb, err)
+	headers := make([]*commonpb.Payload, calls)
+	for n := range headers {
+		headers[n] = wire.Encode(call(n + 1))
+	}
+	inActivity(tb, func(ctx context.Context) {
+		in := i.InterceptActivity(ctx, &nothing{})
+		header, input := interceptor.Header(ctx), &interceptor.ExecuteActivityInput{}
+		f(func(n int) {
+			header[wire.HeaderKey] = headers[n]
+			if _, err := in.ExecuteActivity(ctx, input); err != nil {
+				tb.Fatal(err)
+			}
+		}, func() { records.empty(tb) })
+	})
 }
 
 // BenchmarkFingerprint measures the fingerprint of one argument of ten fields.
@@ -91,7 +125,8 @@ type tenFields struct {
 
 // inActivity runs f as an interceptor sees an activity: with a context that only
 // the SDK can make.
-func inActivity(b *testing.B, f func(ctx context.Context)) {
+func inActivity(tb testing.TB, f func(ctx context.Context)) {
+	tb.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(discard{})
 	suite.SetHeader(&commonpb.Header{Fields: map[string]*commonpb.Payload{wire.HeaderKey: wire.Encode(call(1))}})
@@ -100,7 +135,7 @@ func inActivity(b *testing.B, f func(ctx context.Context)) {
 	env.SetWorkerOptions(sdkworker.Options{Interceptors: []interceptor.WorkerInterceptor{&place{f: f}}})
 	env.RegisterActivityWithOptions(func(context.Context) error { return nil }, sdkactivity.RegisterOptions{Name: "Charge"})
 	_, err := env.ExecuteActivity("Charge")
-	require.NoError(b, err)
+	require.NoError(tb, err)
 }
 
 // place is the place of an interceptor.
@@ -133,8 +168,9 @@ func (*nothing) ExecuteActivity(context.Context, *interceptor.ExecuteActivityInp
 // swapped is a memory store that can be emptied.
 type swapped struct{ store.Store }
 
-func (s *swapped) empty(b *testing.B) {
+func (s *swapped) empty(tb testing.TB) {
+	tb.Helper()
 	memory, err := memstore.New(memstore.Options{})
-	require.NoError(b, err)
+	require.NoError(tb, err)
 	s.Store = memory
 }
