@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
 // options are the program's flags.
@@ -48,7 +50,7 @@ func parseFlags(args []string, usage io.Writer) (options, error) {
 	f.IntVar(&o.replayRows, "replay-rows", 100_000, "completed records that are replayed")
 	f.Var(&o.sizes, "sizes", "sizes of the table, in rows, in ascending order")
 	f.IntVar(&o.evictionRows, "eviction-rows", 400_000, "expired rows for an evictor alone, and again beside the foreground")
-	f.IntVar(&o.evictionBatch, "eviction-batch", 1000, "rows that one transaction evicts")
+	f.IntVar(&o.evictionBatch, "eviction-batch", store.DefaultEvictionBatch, "rows that one transaction evicts")
 	f.IntVar(&o.pairs, "pairs", 9, "pairs of runs with and without the plugin")
 	f.IntVar(&o.orders, "orders", 16, "workflows at once")
 	f.Var(&o.only, "only", "experiments to run: "+strings.Join(experimentNames(), ", ")+" (default all)")

@@ -88,15 +88,13 @@ func (e *Evictor) batches(ctx context.Context) (removed, batches int, more bool,
 			return removed, batches, false, nil
 		case batches == e.options.MaxBatches:
 			return removed, batches, true, nil
-		case !pause(ctx, min(time.Since(begun), maxPause)):
+		case !pause(ctx, min(time.Since(begun)*time.Duration(e.options.Rest), maxPause)):
 			return removed, batches, true, ctx.Err()
 		}
 	}
 }
 
-// maxPause bounds the pause between two batches, which is as long as the batch
-// took: eviction keeps half a connection busy at most, and less of a database
-// that is slow.
+// maxPause bounds the pause between two batches.
 const maxPause = time.Second
 
 // report logs the pass and hands it on.

@@ -9,7 +9,8 @@ import (
 // The defaults of an evictor.
 const (
 	DefaultEvictionInterval = time.Minute
-	DefaultEvictionBatch    = 1000
+	DefaultEvictionBatch    = 250
+	DefaultEvictionRest     = 9
 )
 
 // EvictorOptions configure an [Evictor]. The zero value is useful.
@@ -19,8 +20,13 @@ type EvictorOptions struct {
 	// Defaults to 1 min.
 	Interval time.Duration
 	// BatchSize is how many records one transaction removes at most. Defaults
-	// to 1000.
+	// to 250.
 	BatchSize int
+	// Rest is how many times as long as a full batch took the evictor pauses
+	// after it, for a second at most, so that whoever else uses the database
+	// hardly notices. Defaults to 9: it keeps a tenth of a connection busy.
+	// Negative is no pause.
+	Rest int
 	// MaxBatches bounds one pass. Zero is no bound: a pass ends when it finds
 	// less than a batch to remove.
 	MaxBatches int
@@ -49,6 +55,9 @@ func (o EvictorOptions) withDefaults() EvictorOptions {
 	}
 	if o.BatchSize == 0 {
 		o.BatchSize = DefaultEvictionBatch
+	}
+	if o.Rest == 0 {
+		o.Rest = DefaultEvictionRest
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -117,23 +117,44 @@ func TestEvictor(t *testing.T) {
 		})
 	})
 
-	t.Run("removes everything in batches, and leaves the database as much time as it took", func(t *testing.T) {
+	t.Run("removes everything in batches, and rests nine times as long as each took", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			s := newEvictable(t, 25)
 			time.Sleep(2 * time.Hour) //nolint:forbidigo // fake clock
-			s.begun, s.slow = time.Now(), 200*time.Millisecond
+			s.begun, s.slow = time.Now(), 20*time.Millisecond
 			p := evictor(t, s, store.EvictorOptions{BatchSize: 10}).Pass(t.Context())
 			require.NoError(t, p.Err)
 			require.Equal(t, 25, p.Removed)
 			require.Equal(t, 3, p.Batches)
 			require.False(t, p.More)
 			require.Zero(t, p.Held)
-			require.Equal(t, time.Second, p.Duration)
-			require.Equal(t, []time.Duration{0, 400 * time.Millisecond, 800 * time.Millisecond}, s.batches)
+			require.Equal(t, 420*time.Millisecond, p.Duration)
+			require.Equal(t, []time.Duration{0, 200 * time.Millisecond, 400 * time.Millisecond}, s.batches)
 			require.Equal(t, []store.Pass{p}, s.passes)
 		})
 	})
+
+	for name, c := range map[string]struct {
+		rest int
+		slow time.Duration
+		want time.Duration
+	}{
+		"rests for a second at most":        {0, 500 * time.Millisecond, 1500 * time.Millisecond},
+		"rests as long as it is told to":    {1, 500 * time.Millisecond, time.Second},
+		"does not rest where it is told so": {-1, 500 * time.Millisecond, 500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newEvictable(t, 15)
+				time.Sleep(2 * time.Hour) //nolint:forbidigo // fake clock
+				s.begun, s.slow = time.Now(), c.slow
+				evictor(t, s, store.EvictorOptions{BatchSize: 10, Rest: c.rest}).Pass(t.Context())
+				require.Equal(t, []time.Duration{0, c.want}, s.batches)
+			})
+		})
+	}
 
 	t.Run("ends a pass after so many batches, and says that there may be more", func(t *testing.T) {
 		t.Parallel()

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -30,7 +31,7 @@ type evicted struct {
 func newEvict(env Env) *cobra.Command {
 	var database databaseFlags
 	var output outputFlag
-	var batchSize, maxBatches int
+	var batchSize, rest, maxBatches int
 	c := &cobra.Command{
 		Use:   "evict",
 		Short: "Remove the records whose retention is over",
@@ -47,6 +48,8 @@ What was removed before an error stays removed; run it again.`,
 			switch {
 			case batchSize < 1:
 				return usagef("dedupe: --batch-size must be 1 or more, not %d", batchSize)
+			case rest < 0:
+				return usagef("dedupe: --rest must be 0 or more, not %d", rest)
 			case maxBatches < 0:
 				return usagef("dedupe: --max-batches must be 0 or more, not %d", maxBatches)
 			}
@@ -58,7 +61,7 @@ What was removed before an error stays removed; run it again.`,
 				return err
 			}
 			pass, err := evictOnce(c.Context(), url, database.schema, store.EvictorOptions{
-				BatchSize: batchSize, MaxBatches: maxBatches,
+				BatchSize: batchSize, Rest: cmp.Or(rest, -1), MaxBatches: maxBatches,
 				Logger: slog.New(slog.DiscardHandler), // what it would say is printed
 			})
 			if err != nil {
@@ -73,6 +76,7 @@ What was removed before an error stays removed; run it again.`,
 	database.register(c)
 	output.register(c)
 	c.Flags().IntVar(&batchSize, "batch-size", store.DefaultEvictionBatch, "how many records one transaction removes at most")
+	c.Flags().IntVar(&rest, "rest", 1, "pause after a batch for so many times as long as it took, up to a second; workers do for 9 times")
 	c.Flags().IntVar(&maxBatches, "max-batches", 0, "stop after so many batches; 0 goes on until nothing is left")
 	return c
 }
