@@ -75,10 +75,11 @@ func complete(ctx context.Context, s *pgstore.Store, r store.Reservation) error 
 	return nil
 }
 
-// replay is a call whose answer is there, one of the first n.
+// replay is a retry whose answer is there, one of the first n.
 func replay(n int) func(ctx context.Context, s *pgstore.Store) error {
 	return func(ctx context.Context, s *pgstore.Store) error {
 		r := reservation(1 + rand.Int64N(int64(n)))
+		r.Attempt = 2
 		found, err := s.Reserve(ctx, []store.Reservation{r})
 		if err == nil && (!found[0].Exists || found[0].Record.Status != store.Completed) {
 			err = fmt.Errorf("key %q is not completed", r.Key)

@@ -11,26 +11,29 @@ import (
 
 // Get reads one record with its result.
 func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
-	keys := func(key string) (string, error) { return key, nil }
-	records, err := carryOut(ctx, s, "get", []string{key}, keys,
-		func(ctx context.Context, rows []string) ([]store.Record, []error) {
-			return batch(ctx, s, rows, direct(s.get), direct(s.get))
+	found, err := carryOut(ctx, s, "get", []string{key}, func(key string) (string, error) { return key, nil },
+		func(ctx context.Context, keys []string) ([]store.Found, []error) {
+			return batch(ctx, s, keys, direct(s.get), direct(s.get))
 		})
 	if err != nil {
 		return store.Record{}, err
 	}
-	return records[0], nil
+	if !found[0].Exists {
+		return store.Record{}, fmt.Errorf("%w: key %q", store.ErrNotFound, key)
+	}
+	return found[0].Record, nil
 }
 
-func (s *Store) get(ctx context.Context, keys []string) ([]store.Record, error) {
-	var records []store.Record
+// get reads the records that are there.
+func (s *Store) get(ctx context.Context, keys []string) ([]store.Found, error) {
+	found := make([]store.Found, len(keys))
+	var ord int
+	scan := newRecordScan(&ord)
 	err := query(ctx, s.pool, s.sql.get, []any{keys}, func(rows pgx.Rows) error {
-		record, err := scanRecord(rows)
-		records = append(records, record)
-		return err
+		if err := scan.read(rows); err != nil {
+			return err
+		}
+		return scan.place(found, ord)
 	})
-	if err == nil && len(records) == 0 {
-		err = fmt.Errorf("%w: key %q", store.ErrNotFound, keys[0])
-	}
-	return records, err
+	return found, err
 }

@@ -32,7 +32,7 @@ var marks = map[string]string{
 	"complete":     "WHERE r.ctid = i.place",
 	"settle":       "FOR UPDATE SKIP LOCKED OFFSET 0) r\n), decided",
 	"settle alone": "FOR UPDATE OFFSET 0) r\n), decided",
-	"get":          "FROM \"idempotency_records\" r\nWHERE r.key = ANY ($1::text[]) AND (SELECT count(*) > 0",
+	"get":          "OFFSET 0) r\nWHERE (SELECT count(*) > 0",
 	"evict":        "LIMIT $2::bigint\n        FOR UPDATE SKIP LOCKED",
 	"session":      "pg_is_in_recovery()",
 	"schema":       "max(v.version)",
@@ -83,9 +83,9 @@ func recordRows() *pgxmock.Rows {
 // recordRow is one row of it.
 func recordRow(inserted bool, r store.Reservation, status store.Status, leaseLeft time.Duration, result []byte) []any {
 	now := time.Now()
-	lead := []any{int(1), int(0), []string(nil)}
+	lead := []any{1, 0, []string(nil)} // the number of the key, how many were inserted, which
 	if inserted {
-		lead = []any{int(0), int(1), []string(nil)}
+		lead = []any{0, 1, []string(nil)}
 	}
 	return append(lead,
 		r.Key, 1, string(status), r.Hashes[0], r.Token.String(), string(r.Policy),
@@ -161,6 +161,31 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 		found, err := s.Reserve(t.Context(), []store.Reservation{again(r)})
 		require.NoError(t, err)
 		require.True(t, found[0].Exists)
+	})
+	t.Run("a retry is looked for first, and inserted where it is not found", func(t *testing.T) {
+		t.Parallel()
+		m := newMock(t)
+		s := m.store(pgstore.Options{})
+		completed := recordRow(false, r, store.Completed, 0, []byte("paid"))
+		m.expect("get").WillReturnRows(pgxmock.NewRows(make([]string, 32)).AddRow(append([]any{1}, completed[3:]...)...))
+		found, err := s.Reserve(t.Context(), []store.Reservation{retryOf(r)})
+		require.NoError(t, err)
+		require.True(t, found[0].Exists)
+		require.Equal(t, "paid", string(found[0].Record.Result))
+
+		m.expect("get").WillReturnRows(pgxmock.NewRows(make([]string, 32)))
+		m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(true, r, store.InProgress, time.Minute, nil)...))
+		found, err = s.Reserve(t.Context(), []store.Reservation{retryOf(r)})
+		require.NoError(t, err)
+		require.Equal(t, []store.Found{{Inserted: true}}, found)
+	})
+	t.Run("a retry that cannot be looked for is not inserted", func(t *testing.T) {
+		t.Parallel()
+		m := newMock(t)
+		s := m.store(pgstore.Options{MaxRetries: -1})
+		m.expect("get").WillReturnError(&pgconn.PgError{Code: "57P01"})
+		_, err := s.Reserve(t.Context(), []store.Reservation{retryOf(r)})
+		require.ErrorIs(t, err, store.ErrUnavailable)
 	})
 	t.Run("a key that never appears is answered with nothing, after some tries", func(t *testing.T) {
 		t.Parallel()

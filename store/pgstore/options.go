@@ -51,10 +51,10 @@ type Options struct {
 	// Defaults to 256.
 	BatchSize int
 
-	// BatchesInFlight is how many statements of one kind (reserving, taking over,
-	// settling) are under way at a time before calls gather; one that takes
+	// BatchesInFlight is how many statements of one kind (looking up, reserving,
+	// taking over, settling) are under way at a time before calls gather; one that takes
 	// longer than a quarter of a second does not count. More of them
-	// are smaller batches, and connections: the store's own pool has three for
+	// are smaller batches, and connections: the store's own pool has four for
 	// each, and one. Defaults to 1, at most 64.
 	BatchesInFlight int
 }
@@ -86,9 +86,9 @@ func (o Options) validate() error {
 }
 
 // connections is the size of the store's own pool. What gathers needs one for
-// each statement under way, of three kinds; renewals and the settlement that
+// each statement under way, of four kinds; renewals and the settlement that
 // waits for a locked record share another with all the rest.
-func (o Options) connections() int { return 3*o.BatchesInFlight + 1 }
+func (o Options) connections() int { return 4*o.BatchesInFlight + 1 }
 
 // withDefaults returns the options with every zero field filled in but Schema
 // and MaxRetries, whose zero value is their meaning.

@@ -19,6 +19,7 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -45,6 +46,7 @@ type Store struct {
 	callersSQL statements
 
 	// How concurrent calls share statements.
+	getting   sharing[string, store.Found]
 	reserving sharing[store.Reservation, store.Found]
 	acquiring sharing[store.Acquisition, store.Acquired]
 	settling  sharing[store.Settlement, store.Settled]
@@ -69,7 +71,7 @@ type Store struct {
 // cannot work behind the transaction pooler that it is connected to.
 //
 // Given a *[pgxpool.Pool], the store opens a small pool of its own with the same
-// configuration (four connections, see [Options.BatchesInFlight], made when they
+// configuration (five connections, see [Options.BatchesInFlight], made when they
 // are needed): a pool whose connections are all taken by activities could
 // otherwise stop the very calls that let these activities end. Where prepared
 // statements are kept, the sessions of that pool also keep their plans, which
@@ -91,6 +93,7 @@ func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 	}
 	s.callersSQL = newStatements(s.options, false)
 	s.sql = s.callersSQL
+	s.getting = gathered(s.options, s.get, func(key *string) string { return *key }, weightless[string], strings.Clone)
 	s.reserving = gathered(s.options, s.reserve, reservationKey, weightless[store.Reservation], cloneReservation)
 	s.acquiring = gathered(s.options, s.acquire, acquisitionKey, weightless[store.Acquisition], cloneAcquisition)
 	s.settling = gathered(s.options, s.settle, settlementKey, settlementBytes, cloneSettlement)

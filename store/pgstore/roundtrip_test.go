@@ -69,7 +69,7 @@ func TestRoundTrips(t *testing.T) {
 				each = 2 // it asks for the types first, every time
 			}
 			require.Equal(t, map[string]int64{
-				"a new key": each, "a replay": each, "a wait": each, "a takeover": 2 * each, "a renewal": each, "a completion": each,
+				"a new key": each, "a replay": each, "a retry's replay": each, "a retry without a record": 2 * each, "a wait": each, "a takeover": 2 * each, "a renewal": each, "a completion": each,
 			}, roundTrips(t, s, &count, mode.String()))
 		})
 	}
@@ -102,5 +102,7 @@ func roundTrips(t *testing.T, s store.Store, count *turns, key string) map[strin
 	})
 	measure("a completion", func() { settle(t, s, complete(next, "paid")) })
 	claim("a replay", store.ActReplay, again(r))
+	claim("a retry's replay", store.ActReplay, retryOf(r))
+	claim("a retry without a record", store.ActAcquire, retryOf(reservation(key+" absent")))
 	return measured
 }

@@ -61,6 +61,16 @@ func (s *recordScan) record() (store.Record, error) {
 	return r, nil
 }
 
+// place puts the record in the row that was read where its number says.
+func (s *recordScan) place(found []store.Found, ord int) (err error) {
+	if ord < 1 || ord > len(found) {
+		return errAnswer
+	}
+	found[ord-1].Exists = true
+	found[ord-1].Record, err = s.record()
+	return err
+}
+
 // scanRecord reads the columns lead, and then recordColumns.
 func scanRecord(rows pgx.Rows, lead ...any) (store.Record, error) {
 	s := newRecordScan(lead...)

@@ -110,6 +110,13 @@ func again(r store.Reservation) store.Reservation {
 	return r
 }
 
+// retryOf asks for the same call as r, as Temporal's retry of it.
+func retryOf(r store.Reservation) store.Reservation {
+	r = again(r)
+	r.Attempt = 2
+	return r
+}
+
 func leaseOf(r store.Reservation) store.Lease {
 	return store.Lease{Key: r.Key, Token: r.Token, Duration: r.Lease}
 }

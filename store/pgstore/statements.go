@@ -350,8 +350,10 @@ SELECT array_agg(a.ord), a.answer FROM (
     FROM input i WHERE i.ord NOT IN (SELECT d.ord FROM decided d)
 ) a GROUP BY a.answer`
 
-const getSQL = `SELECT` + recordColumns + ` FROM {records} r
-WHERE r.key = ANY ($1::text[]) AND {replanned}`
+const getSQL = `SELECT i.ord,` + recordColumns + `
+FROM unnest($1::text[]) WITH ORDINALITY AS i (key, ord)
+CROSS JOIN LATERAL (SELECT * FROM {records} t WHERE t.key = i.key OFFSET 0) r
+WHERE {replanned}`
 
 // lockSQL locks a record for the rest of the transaction, and sets a timeout for as
 // long: how long the transaction may idle, or the statement wait.
