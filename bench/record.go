@@ -86,8 +86,9 @@ const (
 	leased          // owned by somebody, although retention is over
 )
 
-// fill inserts the records with the numbers from and up to, and brings the
-// table's statistics and its visibility map up to date.
+// fill inserts the records with the numbers from and up to, as many on a page as
+// there are when they were reserved there and then completed, and brings the table's
+// statistics and its visibility map up to date.
 func (s *server) fill(ctx context.Context, schema string, from, to int, as state) error {
 	status, expires, lease, body := "completed", "clock_timestamp() + interval '7 days'", "clock_timestamp()", resultSQL
 	switch as {
@@ -104,7 +105,9 @@ func (s *server) fill(ctx context.Context, schema string, from, to int, as state
 	generated := fmt.Sprintf("generate_series(%d, %d) n CROSS JOIN LATERAL ", from, to)
 	for _, sql := range []string{
 		"SET search_path = " + schema,
+		"ALTER TABLE idempotency_records SET (fillfactor = 45)", // five completed ones
 		insertSQL("n", status, expires, lease, body, generated),
+		"ALTER TABLE idempotency_records SET (fillfactor = 40)", // five reserved ones, as the migration has it
 		"VACUUM (ANALYZE) idempotency_records",
 		"RESET search_path",
 	} {
