@@ -35,7 +35,7 @@ type gatherer[A, R any] struct {
 
 	size    int           // most rows in a statement
 	flights int           // most statements under way, those that stall apart
-	timeout time.Duration // of one statement
+	timeout time.Duration // of a statement that no caller bounds
 
 	mu     sync.Mutex
 	queue  []*seat[A, R]
@@ -161,7 +161,9 @@ func (g *gatherer[A, R]) dispatch() {
 		go func() {
 			// A panic here would end the process; see fly for what becomes of it.
 			defer func() { _ = recover() }()
-			g.fly(context.Background(), batch)
+			ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
+			defer cancel()
+			g.fly(ctx, batch)
 		}()
 	}
 }
@@ -193,7 +195,8 @@ func (g *gatherer[A, R]) board() []*seat[A, R] {
 }
 
 // fly carries out one batch and hands out its answers. ctx is that of the only
-// call in it; a statement that carries several is ended by none of them.
+// call in it, and bounded as that is; a statement that carries several is ended by
+// none of them.
 func (g *gatherer[A, R]) fly(ctx context.Context, batch []*seat[A, R]) {
 	flying := true // counted among those that others wait for
 	land := func() {
@@ -231,7 +234,5 @@ func (g *gatherer[A, R]) fly(ctx context.Context, batch []*seat[A, R]) {
 		}
 		land()
 	}()
-	ctx, cancel := context.WithTimeout(ctx, g.timeout)
-	defer cancel()
 	answers, errs = direct(g.do)(ctx, rows)
 }
