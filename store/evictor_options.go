@@ -13,6 +13,9 @@ const (
 	DefaultEvictionRest     = 9
 )
 
+// MaxEvictionRest bounds [EvictorOptions].Rest.
+const MaxEvictionRest = 1000
+
 // EvictorOptions configure an [Evictor]. The zero value is useful.
 type EvictorOptions struct {
 	// Interval is the time from the end of one pass of [Evictor.Run] to the
@@ -25,7 +28,7 @@ type EvictorOptions struct {
 	// Rest is how many times as long as a full batch took the evictor pauses
 	// after it, for a second at most, so that whoever else uses the database
 	// hardly notices. Defaults to 9: it keeps a tenth of a connection busy.
-	// Negative is no pause.
+	// Negative is no pause; at most [MaxEvictionRest].
 	Rest int
 	// MaxBatches bounds one pass. Zero is no bound: a pass ends when it finds
 	// less than a batch to remove.
@@ -43,6 +46,8 @@ func (o EvictorOptions) validate() error {
 		return fmt.Errorf("dedupe: EvictorOptions.Interval is %v, want at least 1s, or 0 for %v", o.Interval, DefaultEvictionInterval)
 	case o.BatchSize < 0:
 		return fmt.Errorf("dedupe: EvictorOptions.BatchSize is negative: %d", o.BatchSize)
+	case o.Rest > MaxEvictionRest:
+		return fmt.Errorf("dedupe: EvictorOptions.Rest is %d, want at most %d", o.Rest, MaxEvictionRest)
 	case o.MaxBatches < 0:
 		return fmt.Errorf("dedupe: EvictorOptions.MaxBatches is negative: %d", o.MaxBatches)
 	}

@@ -260,6 +260,7 @@ func TestEvictorOptionsAreChecked(t *testing.T) {
 		"EvictorOptions.Interval is -1s":                   {Interval: -time.Second},
 		"EvictorOptions.BatchSize is negative: -1":         {BatchSize: -1},
 		"EvictorOptions.MaxBatches is negative: -1":        {MaxBatches: -1},
+		"EvictorOptions.Rest is 1001, want at most 1000":   {Rest: 1001},
 	} {
 		_, err := store.NewEvictor(s, o)
 		require.ErrorContains(t, err, want)

@@ -48,8 +48,8 @@ What was removed before an error stays removed; run it again.`,
 			switch {
 			case batchSize < 1:
 				return usagef("dedupe: --batch-size must be 1 or more, not %d", batchSize)
-			case rest < 0:
-				return usagef("dedupe: --rest must be 0 or more, not %d", rest)
+			case rest < 0 || rest > store.MaxEvictionRest:
+				return usagef("dedupe: --rest must be 0 to %d, not %d", store.MaxEvictionRest, rest)
 			case maxBatches < 0:
 				return usagef("dedupe: --max-batches must be 0 or more, not %d", maxBatches)
 			}

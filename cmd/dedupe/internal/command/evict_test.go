@@ -86,6 +86,8 @@ func TestEvict(t *testing.T) {
 		for want, args := range map[string][]string{
 			"--batch-size must be 1 or more, not 0":   {"evict", "--batch-size", "0"},
 			"--max-batches must be 0 or more, not -1": {"evict", "--max-batches", "-1"},
+			"--rest must be 0 to 1000, not -1":        {"evict", "--rest", "-1"},
+			"--rest must be 0 to 1000, not 1001":      {"evict", "--rest", "1001"},
 			"--output must be table or json":          {"evict", "-o", "xml"},
 			"no database: give --database-url":        {"evict"},
 			"takes no arguments":                      {"evict", "everything"},
