@@ -231,7 +231,9 @@ SELECT array_agg(a.ord), a.answer FROM (
 // still own their records. It answers for those alone and leaves the others as they
 // are, for settleSQL, which has the same rule among all others and costs half as
 // much again. Being locked, a row is found again by its place; one that is newer
-// than the statement's snapshot is not, and is left too.
+// than the statement's snapshot is not, and is left too. The table belongs to the
+// place: where {records} has partitions, each has rows at the same ones. The key
+// would tell them apart too, but brings plans that read its index from end to end.
 const completeSQL = `
 UPDATE {records} r SET
     updated_at = i.now,
@@ -240,17 +242,17 @@ UPDATE {records} r SET
     held_since = NULL, effect_possible = false, pending = false,
     response_body = i.result, result_size = i.result_size, tombstone = nullif(i.tombstone, '')
 FROM (
-    SELECT i.*, l.place, clock_timestamp() AS now
+    SELECT i.*, l.home, l.place, clock_timestamp() AS now
     FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[], $5::text[])
         WITH ORDINALITY AS i (key, token, result, result_size, tombstone, ord)
     CROSS JOIN LATERAL (
-        SELECT r.ctid AS place
+        SELECT r.tableoid AS home, r.ctid AS place
         FROM {records} r
         WHERE r.key = i.key AND r.owner_token = i.token::uuid AND r.status = 'in_progress'
         FOR UPDATE SKIP LOCKED OFFSET 0) l
     WHERE {replanned}
     OFFSET 0) i
-WHERE r.ctid = i.place
+WHERE r.ctid = i.place AND r.tableoid = i.home
 RETURNING i.ord`
 
 // settleSQL and settleAloneSQL differ in what they do about a record that
