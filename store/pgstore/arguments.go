@@ -119,10 +119,10 @@ func microseconds(d time.Duration) int64 {
 }
 
 // scheduled returns the time as Postgres keeps it, or the lowest number, which the
-// statements take for NULL, if it is not known or lies outside of what a timestamp
-// can be.
+// statements take for NULL, if it is not known or has no year of four digits in every
+// zone that a session may have: pgx would not read the text of another.
 func scheduled(t time.Time) int64 {
-	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
+	if year := t.UTC().Year(); t.IsZero() || year < 2 || year > 9998 {
 		return math.MinInt64
 	}
 	return t.UnixMicro()

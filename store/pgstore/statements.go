@@ -90,8 +90,10 @@ const reservationInput = `unnest($1::text[], $2::text[], $3::text[], $4::bigint[
             $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
             $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::text[], $17::text[]`
 
-// scheduledMicros is scheduled_us, and NULL for the number of an unknown time.
-const scheduledMicros = `nullif(i.scheduled_us, '-9223372036854775808')`
+// scheduledAt is the time of scheduled_us, and NULL for the number of an unknown one.
+// Intervals are multiplied as doubles, which hold the microseconds of 285 years.
+const scheduledAt = `timestamptz 'epoch' + nullif(i.scheduled_us, '-9223372036854775808') / 1000000 * interval '1 second'
+            + i.scheduled_us % 1000000 * interval '1 microsecond'`
 
 const reservationNames = `key, request_hash, token, lease_us, retention_us,
             takeover_policy, lineage, invocation, namespace, workflow_id, run_id,
@@ -122,7 +124,7 @@ WITH found AS MATERIALIZED (
     SELECT i.now, i.now,
         i.now + i.retention_us * interval '1 microsecond',
         i.now + i.lease_us * interval '1 microsecond',
-        timestamptz 'epoch' + ` + scheduledMicros + ` * interval '1 microsecond',
+        ` + scheduledAt + `,
         (i.lease_us + 999) / 1000,
         0, 1, i.attempt::integer, $18::integer, true, false,
         false, i.token::uuid, i.key, 'in_progress', i.request_hash, i.takeover_policy, i.lineage,
@@ -173,7 +175,7 @@ UPDATE {records} r SET
     expires_at = clock_timestamp() + i.retention_us * interval '1 microsecond',
     lease_expires_at = clock_timestamp() + i.lease_us * interval '1 microsecond',
     held_since = NULL,
-    scheduled_at = timestamptz 'epoch' + ` + scheduledMicros + ` * interval '1 microsecond',
+    scheduled_at = ` + scheduledAt + `,
     result_size = NULL,
     lease_ms = (i.lease_us + 999) / 1000,
     acquisitions = r.acquisitions + 1,

@@ -51,10 +51,11 @@ func fields(r store.Reservation) []any {
 // scheduled returns the time to the nanosecond, or nothing if it is not known or
 // has no such text.
 func scheduled(t time.Time) string {
+	t = t.UTC()
 	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
 		return ""
 	}
-	return t.UTC().Format(time.RFC3339Nano)
+	return t.Format(time.RFC3339Nano)
 }
 
 // microseconds rounds up: a lease must not become shorter than its caller thinks.

@@ -19,6 +19,7 @@ func payloadTests() []named {
 		{"a caller's slices are its own", payloadAliasing},
 		{"names and times of an origin come back", payloadOrigin},
 		{"an origin may be empty", payloadNoOrigin},
+		{"a time far away comes back, or is not known", payloadFarTimes},
 	}
 }
 
@@ -131,4 +132,19 @@ func payloadNoOrigin(k *kit) {
 	rec := k.get(r)
 	require.True(k, rec.ScheduledAt.IsZero())
 	k.requireOrigin(store.Origin{}, rec.Origin)
+}
+
+func payloadFarTimes(k *kit) {
+	west, east := time.FixedZone("", -5*3600), time.FixedZone("", 5*3600)
+	for _, far := range []time.Time{
+		time.Date(1500, 6, 1, 1, 2, 3, 654_321_000, time.UTC), time.Date(2300, 6, 1, 1, 2, 3, 654_321_000, time.UTC),
+		time.Date(9998, 6, 1, 1, 2, 3, 654_321_000, time.UTC), time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC),
+		time.Date(9999, 12, 31, 23, 0, 0, 0, west), time.Date(1, 1, 1, 0, 30, 0, 0, east), time.Unix(1<<60, 0), time.Unix(-1<<60, 0),
+	} {
+		r := k.reservation(func(r *store.Reservation) { r.ScheduledAt = far })
+		k.insert(r)
+		if got := k.get(r).ScheduledAt; !got.IsZero() {
+			require.True(k, far.Equal(got), "%v, want %v", got, far)
+		}
+	}
 }
