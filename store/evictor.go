@@ -88,7 +88,7 @@ func (e *Evictor) batches(ctx context.Context) (removed, batches int, more bool,
 			return removed, batches, false, nil
 		case batches == e.options.MaxBatches:
 			return removed, batches, true, nil
-		case !pause(ctx, min(min(time.Since(begun), maxPause)*time.Duration(e.options.Rest), maxPause)):
+		case !pause(ctx, min(min(time.Since(begun), maxPause)*time.Duration(max(e.options.Rest, 0)), maxPause)):
 			return removed, batches, true, ctx.Err()
 		}
 	}

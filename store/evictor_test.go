@@ -143,6 +143,7 @@ func TestEvictor(t *testing.T) {
 		"rests for a second at most":        {0, 500 * time.Millisecond, 1500 * time.Millisecond},
 		"rests as long as it is told to":    {1, 500 * time.Millisecond, time.Second},
 		"does not rest where it is told so": {-1, 500 * time.Millisecond, 500 * time.Millisecond},
+		"does not rest for any negative":    {-1 << 40, 500 * time.Millisecond, 500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
