@@ -68,12 +68,16 @@ func (s *Store) reserve(ctx context.Context, rows []store.Reservation) ([]store.
 	if len(rows) > 1 {
 		sql = s.sql.reserveTogether
 	}
-	var ord, insertions int
-	var inserted []string // the keys, where it is not all that are left
-	scan := newRecordScan(&ord, &insertions, &inserted)
+	var ord, count, insertions int
+	var keys, inserted []string // of the insertions, where they are not all that are left
+	scan := newRecordScan(&ord, &count, &keys)
 	err := query(ctx, s.pool, sql, args, func(rows pgx.Rows) error {
-		if err := scan.read(rows); err != nil || ord == 0 {
+		if err := scan.read(rows); err != nil {
 			return err
+		}
+		if ord == 0 {
+			insertions, inserted = count, keys
+			return nil
 		}
 		return scan.place(found, ord)
 	})
