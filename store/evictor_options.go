@@ -10,7 +10,7 @@ import (
 const (
 	DefaultEvictionInterval = time.Minute
 	DefaultEvictionBatch    = 250
-	DefaultEvictionRest     = 9
+	DefaultEvictionRest     = 19
 )
 
 // MaxEvictionRest bounds [EvictorOptions].Rest.
@@ -27,7 +27,7 @@ type EvictorOptions struct {
 	BatchSize int
 	// Rest is how many times as long as a full batch took the evictor pauses
 	// after it, for a second at most, so that whoever else uses the database
-	// hardly notices. Defaults to 9: it keeps a tenth of a connection busy.
+	// hardly notices. Defaults to 19: it keeps a twentieth of a connection busy.
 	// Negative is no pause; at most [MaxEvictionRest].
 	Rest int
 	// MaxBatches bounds one pass. Zero is no bound: a pass ends when it finds

@@ -117,7 +117,7 @@ func TestEvictor(t *testing.T) {
 		})
 	})
 
-	t.Run("removes everything in batches, and rests nine times as long as each took", func(t *testing.T) {
+	t.Run("removes everything in batches, and rests nineteen times as long as each took", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			s := newEvictable(t, 25)
@@ -129,8 +129,8 @@ func TestEvictor(t *testing.T) {
 			require.Equal(t, 3, p.Batches)
 			require.False(t, p.More)
 			require.Zero(t, p.Held)
-			require.Equal(t, 420*time.Millisecond, p.Duration)
-			require.Equal(t, []time.Duration{0, 200 * time.Millisecond, 400 * time.Millisecond}, s.batches)
+			require.Equal(t, 820*time.Millisecond, p.Duration)
+			require.Equal(t, []time.Duration{0, 400 * time.Millisecond, 800 * time.Millisecond}, s.batches)
 			require.Equal(t, []store.Pass{p}, s.passes)
 		})
 	})

@@ -76,7 +76,7 @@ What was removed before an error stays removed; run it again.`,
 	database.register(c)
 	output.register(c)
 	c.Flags().IntVar(&batchSize, "batch-size", store.DefaultEvictionBatch, "how many records one transaction removes at most")
-	c.Flags().IntVar(&rest, "rest", 1, "pause after a batch for so many times as long as it took, up to a second; workers do for 9 times")
+	c.Flags().IntVar(&rest, "rest", 1, "pause after a batch for so many times as long as it took, up to a second; workers do for 19 times")
 	c.Flags().IntVar(&maxBatches, "max-batches", 0, "stop after so many batches; 0 goes on until nothing is left")
 	return c
 }
