@@ -18,7 +18,7 @@ func TestAnswersLostAfterTheCommitChangeNothing(t *testing.T) {
 		name, statement string
 	}{
 		{"of reservations", "INSERT INTO"},
-		{"of settlements", "held_since = CASE"},
+		{"of settlements", "r.ctid = i.place"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
