@@ -21,7 +21,7 @@ var (
 	grouped = variant{by: report.Grouped, schema: "grouped"}
 	// single gives every call a statement of its own, and enough connections
 	// for them.
-	single = variant{by: report.Single, schema: "single", options: pgstore.Options{BatchSize: 1, BatchesInFlight: 16}}
+	single = variant{by: report.Single, schema: "single", options: pgstore.Options{BatchSize: 1, BatchesInFlight: 32}}
 )
 
 // poolConns is the size of the pool that the store is given. It opens one of its

@@ -15,7 +15,7 @@ import (
 func (s *Store) Acquire(ctx context.Context, acquisitions []store.Acquisition) ([]store.Acquired, error) {
 	return carryOut(ctx, s, "acquire", acquisitions, validAcquisition,
 		func(ctx context.Context, rows []store.Acquisition) ([]store.Acquired, []error) {
-			return batch(ctx, s, rows, s.acquiring, direct(s.acquire))
+			return batch(ctx, s, rows, s.acquiring)
 		})
 }
 
@@ -26,14 +26,13 @@ func validAcquisition(a store.Acquisition) (string, error) {
 	return validReservation(a.Reservation)
 }
 
-func (s *Store) acquire(ctx context.Context, rows []store.Acquisition) ([]store.Acquired, error) {
+func (s *Store) acquire(rows []store.Acquisition, acquired []store.Acquired, _ bool) statement {
 	args := append(reservationArgs(rows, func(a *store.Acquisition) *store.Reservation { return &a.Reservation }),
 		column(rows, func(a *store.Acquisition) string { return a.SeenToken.String() }),
 		column(rows, func(a *store.Acquisition) string { return string(a.SeenStatus) }),
 		column(rows, func(a *store.Acquisition) bool { return a.SeenHeld }),
 	)
-	acquired := make([]store.Acquired, len(rows))
-	err := query(ctx, s.pool, s.sql.acquire, args, func(rows pgx.Rows) error {
+	return statement{sql: s.sql.acquire, args: args, scan: func(rows pgx.Rows) error {
 		var ord, generation int
 		if err := rows.Scan(&ord, &generation); err != nil {
 			return err
@@ -43,6 +42,5 @@ func (s *Store) acquire(ctx context.Context, rows []store.Acquisition) ([]store.
 		}
 		acquired[ord-1] = store.Acquired{OK: true, Generation: generation}
 		return nil
-	})
-	return acquired, err
+	}}
 }

@@ -83,10 +83,9 @@ func (a *Admin) carryOutPart(
 	if len(mine) == 0 {
 		return
 	}
-	send := direct(func(ctx context.Context, rows []store.Change) ([]store.Resolved, error) {
+	got, failed := batch(ctx, a.store, mine, apart(func(ctx context.Context, rows []store.Change) ([]store.Resolved, error) {
 		return p.do(ctx, order, rows)
-	})
-	got, failed := batch(ctx, a.store, mine, send, send)
+	}))
 	for i := range mine {
 		answers[at[i]], errs[at[i]] = got[i], failed[i]
 	}

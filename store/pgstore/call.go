@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // carryOut is one call of a method that serves many arguments: it refuses bad
@@ -59,12 +57,12 @@ func direct[A, R any](do func(context.Context, []A) ([]R, error)) sharing[A, R] 
 	}
 }
 
-// batch carries out rows through share, and those whose statement failed because
+// batch carries out rows with those of other calls, and those whose statement failed because
 // of one of them each by itself, until they have succeeded, failed for a reason
 // that stays, or run out of tries or time. Its errors are the driver's, those of
 // the last try which the call's own end did not cut short: they say more.
-func batch[A, R any](ctx context.Context, s *Store, rows []A, share, alone sharing[A, R]) ([]R, []error) {
-	answers, errs := share(ctx, rows)
+func batch[A, R any](ctx context.Context, s *Store, rows []A, k kind[A, R]) ([]R, []error) {
+	answers, errs := k.share(ctx, rows)
 	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 		return answers, errs
 	}
@@ -74,13 +72,13 @@ func batch[A, R any](ctx context.Context, s *Store, rows []A, share, alone shari
 		todo[i] = i
 	}
 	for try := 0; ; try++ {
-		b.divide(ctx, todo, alone)
+		b.divide(ctx, todo, k.alone)
 		todo = slices.DeleteFunc(todo, func(i int) bool { return b.errs[i] == nil || !retryable(b.errs[i]) })
 		if len(todo) == 0 || ctx.Err() != nil || s.options.exhausted(try) || !pause(ctx, try) {
 			return b.answers, b.errs
 		}
 		if together := slices.DeleteFunc(slices.Clone(todo), func(i int) bool { return b.divided[i] }); len(together) > 0 {
-			b.set(ctx, together, share)
+			b.set(ctx, together, k.share)
 		}
 	}
 }
@@ -116,19 +114,4 @@ func (b *attempts[A, R]) set(ctx context.Context, at []int, do sharing[A, R]) {
 		}
 		b.answers[i], b.errs[i] = answers[j], errs[j]
 	}
-}
-
-// query runs a statement and gives each of its rows to scan.
-func query(ctx context.Context, pool Pool, sql string, args []any, scan func(pgx.Rows) error) error {
-	rows, err := pool.Query(ctx, sql, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return scanError{err}
-		}
-	}
-	return rows.Err()
 }

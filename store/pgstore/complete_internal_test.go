@@ -10,8 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
-	"github.com/seed5aa7bdf6/temporal-dedupe/migrations"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -57,25 +55,16 @@ FROM (
 // both ways, all of them in one statement and in no order.
 func TestTheShortWayOfCompletingDoesWhatTheLongOneDoes(t *testing.T) {
 	t.Parallel()
-	url := localpgtest.RequireDatabase(t)
-	_, err := migrations.Up(t.Context(), url, migrations.Options{})
-	require.NoError(t, err)
-	config, err := pgxpool.ParseConfig(url)
-	require.NoError(t, err)
-	config.ConnConfig.RuntimeParams["search_path"] = "clock, pg_catalog, public"
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	s, err := New(t.Context(), pool, Options{})
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
+	s, pool := requireOwnStore(t, func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["search_path"] = "clock, pg_catalog, public"
+	})
 
 	settlements := []store.Settlement{
 		{}, {Result: []byte{}}, {Result: []byte("paid"), ResultSize: 4}, {Result: []byte{0, 255}, ResultSize: 7},
 		{Tombstone: store.ResultTooLarge, ResultSize: 1 << 40}, {Tombstone: store.Purged},
 	}
 	token, other := store.NewToken(), store.NewToken()
-	_, err = pool.Exec(t.Context(), stoppedClock)
+	_, err := pool.Exec(t.Context(), stoppedClock)
 	require.NoError(t, err)
 	tag, err := pool.Exec(t.Context(), everyState, []string{token.String(), other.String()}, len(settlements))
 	require.NoError(t, err)
@@ -110,7 +99,8 @@ func TestTheShortWayOfCompletingDoesWhatTheLongOneDoes(t *testing.T) {
 	require.Equal(t, before, records("full"))
 	full, err := ask(t.Context(), s.pool, s.sql.settle, settlementArgs(named("full")), len(rows), settleds)
 	require.NoError(t, err)
-	short, err := s.complete(t.Context(), named("short"))
+	short := make([]store.Settled, len(rows))
+	err = s.complete(named("short"), short).run(t.Context(), s.pool)
 	require.NoError(t, err)
 	after, want := records("short"), records("full")
 	taken := 0
@@ -125,7 +115,8 @@ func TestTheShortWayOfCompletingDoesWhatTheLongOneDoes(t *testing.T) {
 		require.Equal(t, want[r.Key], after[r.Key], "from %s", before[r.Key])
 	}
 	require.Positive(t, taken)
-	settled, err := s.settle(t.Context(), named("short"))
+	settled := make([]store.Settled, len(rows))
+	err = s.settle(named("short"), settled, true).run(t.Context(), s.pool)
 	require.NoError(t, err)
 	require.Equal(t, full, settled, "the rest, and the repetition of what was completed")
 	require.Equal(t, want, records("short"))

@@ -3,59 +3,56 @@ package pgstore
 import (
 	"context"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
-const (
-	// batchBytes bounds what the results in one statement may weigh, so that a
-	// batch of large ones is neither one large message nor a large transaction.
-	batchBytes = 4 << 20
+// batchBytes bounds what the results in one statement may weigh, so that a
+// batch of large ones is neither one large message nor a large transaction.
+const batchBytes = 4 << 20
 
-	// stalledAfter is how long a statement keeps others from being sent. One
-	// takes a few milliseconds; one that hangs, on a lost connection or behind a
-	// transaction that has inserted the same key, must not stop every other call.
-	stalledAfter = 250 * time.Millisecond
-)
-
-// gatherer makes concurrent calls share statements and commits: group commit.
-// There is no timer in it. A call that finds room goes at once; those that come
-// while a statement is under way go together when it has been answered, so that
-// the batches grow with the load and a lone call waits for nobody.
-//
-// Calls for one key are carried out in the order in which they came, never two
-// in one statement and never two at a time.
-type gatherer[A, R any] struct {
-	do     func(context.Context, []A) ([]R, error) // one statement
-	key    func(*A) string
-	weight func(*A) int // in bytes
-	clone  func(A) A    // a copy that shares no memory which may change
-
-	size    int           // most rows in a statement
-	flights int           // most statements under way, those that stall apart
-	timeout time.Duration // of a statement that no caller bounds
-
-	mu     sync.Mutex
-	queue  []*seat[A, R]
-	busy   map[string]struct{} // keys of the statements under way
-	flying int                 // statements under way that do not stall
+// kind is how calls of one kind are carried out: share has the rows of concurrent
+// ones travel together, alone gives rows a statement of their own.
+type kind[A, R any] struct {
+	share, alone sharing[A, R]
 }
 
-// gathered returns how the rows of concurrent calls are carried out by do.
+// apart is a kind of call that shares nothing.
+func apart[A, R any](do func(context.Context, []A) ([]R, error)) kind[A, R] {
+	return kind[A, R]{direct(do), direct(do)}
+}
+
+// gathered is a kind of call whose rows travel in the flights of traffic, in
+// statements that prepare makes.
 func gathered[A, R any](
-	o Options, do func(context.Context, []A) ([]R, error), key func(*A) string, weight func(*A) int,
-	clone func(A) A,
-) sharing[A, R] {
-	if o.BatchSize == 1 {
-		return direct(do)
+	t *traffic, prepare preparing[A, R], key func(*A) string, weight func(*A) int, clone func(A) A,
+) kind[A, R] {
+	k := apart(func(ctx context.Context, rows []A) ([]R, error) {
+		answers := make([]R, len(rows))
+		err := t.carryOne(ctx, prepare(rows, answers, len(rows) > 1))
+		return answers, err
+	})
+	if t.size == 1 {
+		return k
 	}
-	g := &gatherer[A, R]{
-		do: do, key: key, weight: weight, clone: clone, size: o.BatchSize, flights: o.BatchesInFlight,
-		timeout: o.CallTimeout, busy: map[string]struct{}{},
-	}
-	return g.share
+	g := &gatherer[A, R]{traffic: t, prepare: prepare, key: key, weight: weight, clone: clone, busy: map[string]struct{}{}}
+	t.lanes = append(t.lanes, g)
+	k.share = g.share
+	return k
+}
+
+// gatherer makes concurrent calls of one kind share statements. Calls for one key
+// are carried out in the order in which they came, never two in one statement and
+// never two at a time.
+type gatherer[A, R any] struct {
+	*traffic
+	prepare preparing[A, R]
+	key     func(*A) string
+	weight  func(*A) int // in bytes
+	clone   func(A) A    // a copy that shares no memory which may change
+
+	queue []*seat[A, R]
+	busy  map[string]struct{} // keys of the statements under way
 }
 
 func reservationKey(r *store.Reservation) string { return r.Key }
@@ -122,16 +119,15 @@ type seat[A, R any] struct {
 func (g *gatherer[A, R]) share(ctx context.Context, rows []A) ([]R, []error) {
 	p, seats := newParty[A, R](ctx, rows, g.clone)
 	g.mu.Lock()
-	alone := len(g.queue) == 0
+	alone := g.traffic.waiting() == 0
 	for i := range seats {
 		g.queue = append(g.queue, &seats[i])
 	}
-	if alone && g.flying < g.flights {
-		if batch := g.board(); len(batch) > 0 {
-			g.flying++
+	if alone {
+		if f := g.depart(g.waiting()); f.rows > 0 {
 			g.mu.Unlock()
 			// Here, not in a goroutine that would have to be woken first.
-			g.fly(ctx, batch)
+			g.fly(ctx, f)
 			g.mu.Lock()
 		}
 	}
@@ -150,34 +146,19 @@ func (g *gatherer[A, R]) share(ctx context.Context, rows []A) ([]R, []error) {
 	}
 }
 
-// dispatch sends what is queued while there is room. The caller holds the lock.
-func (g *gatherer[A, R]) dispatch() {
-	for g.flying < g.flights {
-		batch := g.board()
-		if len(batch) == 0 {
-			return
-		}
-		g.flying++
-		go func() {
-			// A panic here would end the process; see fly for what becomes of it.
-			defer func() { _ = recover() }()
-			ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
-			defer cancel()
-			g.fly(ctx, batch)
-		}()
-	}
-}
+func (g *gatherer[A, R]) waiting() int { return len(g.queue) }
 
-// board takes the next batch from the queue: in order, but for the rows whose
-// key is under way already.
-func (g *gatherer[A, R]) board() []*seat[A, R] {
-	var batch, rest []*seat[A, R]
+// board takes the next rows from the queue: in order, but for those whose key is
+// under way already.
+func (g *gatherer[A, R]) board(most int) leg {
+	l := &rowsAboard[A, R]{gatherer: g}
+	var rest []*seat[A, R]
 	weight := 0
 	for i, s := range g.queue {
 		if s.ctx.Err() != nil {
 			continue
 		}
-		if len(batch) > 0 && (len(batch) == g.size || weight+g.weight(&s.row) > batchBytes) {
+		if len(l.seats) > 0 && (len(l.seats) == most || weight+g.weight(&s.row) > batchBytes) {
 			rest = append(rest, g.queue[i:]...)
 			break
 		}
@@ -188,51 +169,41 @@ func (g *gatherer[A, R]) board() []*seat[A, R] {
 		}
 		g.busy[key] = struct{}{}
 		weight += g.weight(&s.row)
-		batch = append(batch, s)
+		l.seats = append(l.seats, s)
 	}
 	g.queue = rest
-	return batch
+	if len(l.seats) == 0 {
+		return nil
+	}
+	return l
 }
 
-// fly carries out one batch and hands out its answers. ctx is that of the only
-// call in it, and bounded as that is; a statement that carries several is ended by
-// none of them.
-func (g *gatherer[A, R]) fly(ctx context.Context, batch []*seat[A, R]) {
-	flying := true // counted among those that others wait for
-	land := func() {
-		if flying {
-			flying = false
-			g.flying--
-		}
-		g.dispatch()
-	}
-	stalled := time.AfterFunc(stalledAfter, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		land()
-	})
-	defer stalled.Stop()
-	rows := make([]A, len(batch))
-	for i, s := range batch {
+// rowsAboard is the rows of one kind in a flight.
+type rowsAboard[A, R any] struct {
+	*gatherer[A, R]
+	seats   []*seat[A, R]
+	answers []R
+}
+
+func (l *rowsAboard[A, R]) size() int { return len(l.seats) }
+
+func (l *rowsAboard[A, R]) statement(together bool) statement {
+	rows := make([]A, len(l.seats))
+	for i, s := range l.seats {
 		rows[i] = s.row
 	}
-	// Where the driver panics, or a hook or tracer of the caller's in it, each row
-	// is tried once more by itself, in the goroutine of its own caller.
-	var answers []R
-	var errs []error
-	defer func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		for i, s := range batch {
-			delete(g.busy, g.key(&s.row))
-			if s.errs[s.at] = errDivide; errs != nil {
-				s.answers[s.at], s.errs[s.at] = answers[i], errs[i]
-			}
-			if s.left--; s.left == 0 {
-				close(s.done)
-			}
+	l.answers = make([]R, len(rows))
+	return l.prepare(rows, l.answers, together)
+}
+
+func (l *rowsAboard[A, R]) land(err error) {
+	for i, s := range l.seats {
+		delete(l.busy, l.key(&s.row))
+		if s.errs[s.at] = err; err == nil {
+			s.answers[s.at] = l.answers[i]
 		}
-		land()
-	}()
-	answers, errs = direct(g.do)(ctx, rows)
+		if s.left--; s.left == 0 {
+			close(s.done)
+		}
+	}
 }

@@ -35,7 +35,7 @@ func TestADriverThatPanicsStopsNobodyElse(t *testing.T) {
 					}
 					return nil
 				}}
-				share := d.sharing(Options{})
+				share := d.kind(oneFlight).share
 				ended := make(chan any)
 				go func() {
 					defer close(ended)
@@ -64,9 +64,9 @@ func TestADriverThatPanicsStopsNobodyElse(t *testing.T) {
 					}
 					return nil
 				}}
-				share := d.sharing(Options{})
+				desk := d.kind(oneFlight)
 				whole := func(ctx context.Context, rows []row) ([]string, []error) {
-					return batch(ctx, s, rows, share, direct(d.carry))
+					return batch(ctx, s, rows, desk)
 				}
 				wait := calls(whole, keys("a", "b", "c")...)
 				close(gate)
@@ -82,14 +82,18 @@ func TestWhoHasLeftMayUseItsBuffersAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate, written := make(chan struct{}), map[string]string{}
-		do := func(_ context.Context, rows []store.Settlement) ([]store.Settled, error) {
+		traffic := newTraffic(oneFlight.withDefaults(), func(context.Context, []statement) (int, error) {
 			<-gate // for a connection of the pool
-			for _, r := range rows {
-				written[r.Key] = string(r.Result) + string(r.Failure)
-			}
-			return make([]store.Settled, len(rows)), nil
-		}
-		share := gathered(Options{}.withDefaults(), do, settlementKey, settlementBytes, cloneSettlement)
+			return whole, nil
+		})
+		share := gathered(traffic, func(rows []store.Settlement, _ []store.Settled, _ bool) statement {
+			return statement{then: func(context.Context) error {
+				for _, r := range rows {
+					written[r.Key] = string(r.Result) + string(r.Failure)
+				}
+				return nil
+			}}
+		}, settlementKey, settlementBytes, cloneSettlement).share
 		first := make(chan struct{})
 		go func() { defer close(first); share(t.Context(), []store.Settlement{{Key: "first"}}) }()
 		synctest.Wait()
@@ -115,61 +119,94 @@ func TestWhoHasLeftMayUseItsBuffersAgain(t *testing.T) {
 	})
 }
 
-// TestAnswersAreNeverCrossed has many callers share statements that fail, hang,
-// panic and are left, and checks that every answer is to the caller's own row.
+// rough carries out statements that fail, hang and are left. Its statements have the
+// keys of their rows as arguments.
+type rough struct {
+	mu    sync.Mutex
+	under map[string]bool // keys in statements, with the name of their lane; nil to allow several of one
+}
+
+func (r *rough) send(ctx context.Context, statements []statement) (failed int, err error) {
+	var keys []string
+	for _, q := range statements {
+		for _, key := range q.args {
+			keys = append(keys, q.sql+key.(string))
+		}
+	}
+	if r.under != nil {
+		r.enter(keys)
+		defer r.leave(keys)
+	}
+	pause := rand.N(5 * time.Millisecond)
+	if rand.N(20) == 0 {
+		pause = rand.N(2 * time.Second)
+	}
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+		return whole, ctx.Err()
+	}
+	failed = rand.N(len(statements)+1) - 1
+	switch n := rand.N(20); {
+	case n == 0:
+		return failed, &pgconn.PgError{Code: codeDeadlock}
+	case n == 1:
+		return failed, &pgconn.PgError{Code: "57P01"}
+	case n == 2 && len(keys) > 1:
+		return failed, &pgconn.PgError{Code: "22003"}
+	}
+	return whole, nil
+}
+
+func (r *rough) enter(keys []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, key := range keys {
+		if r.under[key] {
+			panic("two of one key at a time")
+		}
+		r.under[key] = true
+	}
+}
+
+func (r *rough) leave(keys []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, key := range keys {
+		delete(r.under, key)
+	}
+}
+
+// lane is a kind of call whose answers name the lane, the key and the token.
+func (r *rough) lane(t *traffic, name string) kind[store.Reservation, string] {
+	prepare := func(rows []store.Reservation, answers []string, _ bool) statement {
+		keys := column(rows, func(r *store.Reservation) any { return r.Key })
+		return statement{sql: name, args: keys, then: func(context.Context) error {
+			for i, row := range rows {
+				answers[i] = name + row.Key + row.Token.String()
+			}
+			return nil
+		}}
+	}
+	apart := newTraffic(Options{BatchSize: 1}.withDefaults(), new(rough).send)
+	return kind[store.Reservation, string]{
+		share: gathered(t, prepare, reservationKey, weightless[store.Reservation], cloneReservation).share,
+		alone: gathered(apart, prepare, reservationKey, weightless[store.Reservation], cloneReservation).alone,
+	}
+}
+
+// TestAnswersAreNeverCrossed has many callers of two kinds share flights that fail,
+// hang and are left, and checks that every answer is to the caller's own row.
 func TestAnswersAreNeverCrossed(t *testing.T) {
 	t.Parallel()
 	const callers, rounds, names = 24, 40, 30
-	for _, o := range []Options{{}, {BatchSize: 3, BatchesInFlight: 3}, {BatchSize: 2}, {BatchSize: 10_000, BatchesInFlight: 64}} {
+	for _, o := range []Options{oneFlight, {}, {BatchSize: 3, BatchesInFlight: 3}, {BatchSize: 2}, {BatchSize: 10_000, BatchesInFlight: 64}} {
 		synctest.Test(t, func(t *testing.T) {
 			o := o.withDefaults()
 			s := &Store{options: o}
-			var mu sync.Mutex
-			together := map[string]bool{} // keys in shared statements
-			do := func(shared bool) func(context.Context, []store.Reservation) ([]string, error) {
-				return func(ctx context.Context, rows []store.Reservation) ([]string, error) {
-					if shared {
-						mu.Lock()
-						for _, r := range rows {
-							if together[r.Key] {
-								panic("two of one key at a time")
-							}
-							together[r.Key] = true
-						}
-						mu.Unlock()
-						defer func() {
-							mu.Lock()
-							defer mu.Unlock()
-							for _, r := range rows {
-								delete(together, r.Key)
-							}
-						}()
-					}
-					pause := rand.N(5 * time.Millisecond)
-					if rand.N(20) == 0 {
-						pause = rand.N(2 * time.Second)
-					}
-					select {
-					case <-time.After(pause):
-					case <-ctx.Done():
-						return nil, ctx.Err()
-					}
-					switch n := rand.N(20); {
-					case n == 0:
-						return nil, &pgconn.PgError{Code: codeDeadlock}
-					case n == 1:
-						return nil, &pgconn.PgError{Code: "57P01"}
-					case n == 2 && shared && len(rows) > 1:
-						return nil, &pgconn.PgError{Code: "22003"}
-					}
-					answers := make([]string, len(rows))
-					for i, r := range rows {
-						answers[i] = r.Key + " " + r.Token.String()
-					}
-					return answers, nil
-				}
-			}
-			share := gathered(o, do(true), reservationKey, weightless[store.Reservation], cloneReservation)
+			r := &rough{under: map[string]bool{}}
+			traffic := newTraffic(o, r.send)
+			lanes := map[string]kind[store.Reservation, string]{"reserved ": r.lane(traffic, "reserved "), "settled ": r.lane(traffic, "settled ")}
 			var all sync.WaitGroup
 			answered := make([]int, callers)
 			for n := range callers {
@@ -184,13 +221,15 @@ func TestAnswersAreNeverCrossed(t *testing.T) {
 							time.AfterFunc(rand.N(20*time.Millisecond), leave)
 						}
 						ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
-						answers, errs := batch(ctx, s, rows, share, direct(do(false)))
-						for i, r := range rows {
-							if errs[i] == nil {
-								answered[n]++
-								require.Equal(t, r.Key+" "+r.Token.String(), answers[i])
-							} else if errors.Is(errs[i], errDivide) {
-								require.Error(t, ctx.Err())
+						for name, lane := range lanes {
+							answers, errs := batch(ctx, s, rows, lane)
+							for i, row := range rows {
+								if errs[i] == nil {
+									answered[n]++
+									require.Equal(t, name+row.Key+row.Token.String(), answers[i])
+								} else if errors.Is(errs[i], errDivide) {
+									require.Error(t, ctx.Err())
+								}
 							}
 						}
 						cancel()
@@ -203,6 +242,7 @@ func TestAnswersAreNeverCrossed(t *testing.T) {
 			for n := range callers {
 				require.Positive(t, answered[n])
 			}
+			require.Empty(t, r.under)
 		})
 	}
 }

@@ -20,38 +20,63 @@ type row struct {
 	bytes int
 }
 
-// desk carries out batches as its script says, and keeps what it was given.
+// desk carries out flights as its script says, and keeps what it was given.
 type desk struct {
 	mu      sync.Mutex
-	batches [][]string
+	batches [][]string // the keys of each flight, those of one lane after those of another
 	do      func(ctx context.Context, batch int, keys []string) error
 }
 
-func (d *desk) carry(ctx context.Context, rows []row) ([]string, error) {
-	keys := make([]string, len(rows))
-	for i, r := range rows {
-		keys[i] = r.key
+// prepare makes a statement that send understands.
+func (d *desk) prepare(rows []row, answers []string, _ bool) statement {
+	keys := column(rows, func(r *row) string { return r.key })
+	return statement{args: []any{keys}, then: func(context.Context) error {
+		for i, key := range keys {
+			answers[i] = "answer to " + key
+		}
+		return nil
+	}}
+}
+
+// badRow is an error of the script that belongs to one of the statements.
+type badRow struct {
+	key string
+	error
+}
+
+func (e badRow) Unwrap() error { return e.error }
+
+func (d *desk) send(ctx context.Context, statements []statement) (failed int, err error) {
+	var keys []string
+	for _, q := range statements {
+		keys = append(keys, q.args[0].([]string)...)
 	}
 	d.mu.Lock()
 	n := len(d.batches)
 	d.batches = append(d.batches, keys)
 	d.mu.Unlock()
-	if d.do != nil {
-		if err := d.do(ctx, n, keys); err != nil {
-			return nil, err
-		}
+	if d.do == nil {
+		return whole, nil
 	}
-	answers := make([]string, len(keys))
-	for i, key := range keys {
-		answers[i] = "answer to " + key
+	err = d.do(ctx, n, keys)
+	var bad badRow
+	if errors.As(err, &bad) {
+		return slices.IndexFunc(statements, func(q statement) bool { return slices.Contains(q.args[0].([]string), bad.key) }), err
 	}
-	return answers, nil
+	return whole, err
 }
 
-func (d *desk) sharing(o Options) sharing[row, string] {
-	return gathered(o.withDefaults(), d.carry,
-		func(r *row) string { return r.key }, func(r *row) int { return r.bytes }, func(r row) row { return r })
+// lanes returns so many kinds of calls that share flights.
+func (d *desk) lanes(o Options, n int) []kind[row, string] {
+	t := newTraffic(o.withDefaults(), d.send)
+	kinds := make([]kind[row, string], n)
+	for i := range kinds {
+		kinds[i] = gathered(t, d.prepare, func(r *row) string { return r.key }, func(r *row) int { return r.bytes }, func(r row) row { return r })
+	}
+	return kinds
 }
+
+func (d *desk) kind(o Options) kind[row, string] { return d.lanes(o, 1)[0] }
 
 // calls shares each of the keys in a call of its own, in this order, and returns
 // a function that waits for their errors. It runs in a bubble.
@@ -78,6 +103,9 @@ func keys(names ...string) []row {
 	return rows
 }
 
+// oneFlight has calls gather as soon as one is under way.
+var oneFlight = Options{BatchesInFlight: 1}
+
 func TestCallsGather(t *testing.T) {
 	t.Parallel()
 
@@ -86,27 +114,28 @@ func TestCallsGather(t *testing.T) {
 		rows    []row
 		want    [][]string
 	}{
-		"while one statement is under way, and go together": {
-			rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b", "c", "d"}},
+		"while one flight is under way, and go together": {
+			options: oneFlight, rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b", "c", "d"}},
 		},
 		"up to the size of a batch": {
-			options: Options{BatchSize: 2}, rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b", "c"}, {"d"}},
+			options: Options{BatchSize: 2, BatchesInFlight: 1}, rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b", "c"}, {"d"}},
 		},
 		"not at all where each is to go alone": {
 			options: Options{BatchSize: 1}, rows: keys("a", "b", "c"), want: [][]string{{"a"}, {"b"}, {"c"}},
 		},
 		"up to the bytes of a batch, and one that is larger goes alone": {
-			rows: []row{{"a", 0}, {"b", batchBytes / 2}, {"c", batchBytes / 2}, {"d", 1}, {"e", batchBytes * 2}, {"f", 0}},
-			want: [][]string{{"a"}, {"b", "c"}, {"d"}, {"e"}, {"f"}},
+			options: oneFlight,
+			rows:    []row{{"a", 0}, {"b", batchBytes / 2}, {"c", batchBytes / 2}, {"d", 1}, {"e", batchBytes * 2}, {"f", 0}},
+			want:    [][]string{{"a"}, {"b", "c"}, {"d"}, {"e"}, {"f"}},
 		},
 		"while two are under way, if so many may be": {
-			options: Options{BatchesInFlight: 2}, rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b"}, {"c", "d"}},
+			rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b"}, {"c", "d"}},
 		},
 		"but never two of one key, which keep their order": {
-			rows: keys("a", "b", "b", "c", "b"), want: [][]string{{"a"}, {"b", "c"}, {"b"}, {"b"}},
+			options: oneFlight, rows: keys("a", "b", "b", "c", "b"), want: [][]string{{"a"}, {"b", "c"}, {"b"}, {"b"}},
 		},
 		"but wait for a call of their key that is under way": {
-			options: Options{BatchesInFlight: 2}, rows: keys("a", "a", "b"), want: [][]string{{"a"}, {"b"}, {"a"}},
+			rows: keys("a", "a", "b"), want: [][]string{{"a"}, {"b"}, {"a"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +143,7 @@ func TestCallsGather(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				gate := make(chan struct{})
 				d := &desk{do: func(context.Context, int, []string) error { <-gate; return nil }}
-				wait := calls(d.sharing(c.options), c.rows...)
+				wait := calls(d.kind(c.options).share, c.rows...)
 				close(gate)
 				require.NoError(t, errors.Join(wait()...))
 				require.Equal(t, c.want, d.batches)
@@ -127,7 +156,7 @@ func TestCallsGather(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begun := time.Now()
 			d := &desk{}
-			share := d.sharing(Options{})
+			share := d.kind(Options{}).share
 			for i := range 3 {
 				_, errs := share(t.Context(), keys(strconv.Itoa(i)))
 				require.NoError(t, errs[0])
@@ -140,7 +169,7 @@ func TestCallsGather(t *testing.T) {
 	t.Run("and a call of many rows gets the answer of each", func(t *testing.T) {
 		t.Parallel()
 		d := &desk{}
-		answers, errs := d.sharing(Options{BatchSize: 2})(t.Context(), keys("a", "b", "c"))
+		answers, errs := d.kind(Options{BatchSize: 2}).share(t.Context(), keys("a", "b", "c"))
 		require.NoError(t, errors.Join(errs...))
 		require.Equal(t, []string{"answer to a", "answer to b", "answer to c"}, answers)
 	})
@@ -162,7 +191,7 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 					return ctx.Err()
 				}
 			}}
-			share := d.sharing(Options{})
+			share := d.kind(oneFlight).share
 			waitFirst := calls(share, keys("first")...)
 			ctx, leave := context.WithCancel(t.Context())
 			left := make(chan error, 2)
@@ -204,9 +233,9 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 				}
 				return nil
 			}}
-			share := d.sharing(Options{})
+			desk := d.kind(oneFlight)
 			whole := func(ctx context.Context, rows []row) ([]string, []error) {
-				return batch(ctx, s, rows, share, direct(d.carry))
+				return batch(ctx, s, rows, desk)
 			}
 			wait := calls(whole, keys("a", "b", "bad", "c")...)
 			close(gate)
@@ -215,6 +244,39 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 			require.Equal(t, "22003", sqlState(errs[2]))
 		})
 	})
+
+	for name, err := range map[string]error{
+		"that the database refuses":  &pgconn.PgError{Code: "22003"},
+		"whose record is unreadable": scanError{errAnswer},
+		"that is locked":             &pgconn.PgError{Code: codeLockTimeout},
+	} {
+		t.Run("a row "+name+" does not keep another kind from going together", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				gate := make(chan struct{})
+				d := &desk{do: func(_ context.Context, n int, keys []string) error {
+					<-gate
+					if slices.Contains(keys, "bad") && n < 3 {
+						return badRow{"bad", err}
+					}
+					return nil
+				}}
+				lanes := d.lanes(oneFlight, 2)
+				var waits []func() []error
+				for i, names := range [][]string{{"first"}, {"bad", "a"}, {"b", "c"}} {
+					waits = append(waits, calls(func(ctx context.Context, rows []row) ([]string, []error) {
+						return batch(ctx, s, rows, lanes[i/2])
+					}, keys(names...)...))
+				}
+				close(gate)
+				for _, wait := range waits {
+					require.NoError(t, errors.Join(wait()...))
+				}
+				require.Equal(t, [][]string{{"first"}, {"bad", "a", "b", "c"}, {"b", "c"}}, d.batches[:3])
+				require.ElementsMatch(t, [][]string{{"bad"}, {"a"}}, d.batches[3:])
+			})
+		})
+	}
 
 	t.Run("a lost connection fails no row, and those that shared it gather again", func(t *testing.T) {
 		t.Parallel()
@@ -227,9 +289,9 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 				}
 				return nil
 			}}
-			share := d.sharing(Options{})
+			desk := d.kind(oneFlight)
 			whole := func(ctx context.Context, rows []row) ([]string, []error) {
-				return batch(ctx, s, rows, share, direct(d.carry))
+				return batch(ctx, s, rows, desk)
 			}
 			wait := calls(whole, keys("a", "b", "c")...)
 			close(gate)
@@ -248,7 +310,7 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 				}
 				return nil
 			}}
-			share := d.sharing(Options{})
+			share := d.kind(oneFlight).share
 			waitHanging := calls(share, keys("hangs", "hangs")...)
 			wait := calls(share, keys("a", "b")...)
 			require.NoError(t, errors.Join(wait()...))

@@ -13,7 +13,7 @@ import (
 func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
 	found, err := carryOut(ctx, s, "get", []string{key}, func(key string) (string, error) { return key, nil },
 		func(ctx context.Context, keys []string) ([]store.Found, []error) {
-			return batch(ctx, s, keys, direct(s.get), direct(s.get))
+			return batch(ctx, s, keys, kind[string, store.Found]{s.getting.alone, s.getting.alone})
 		})
 	if err != nil {
 		return store.Record{}, err
@@ -25,15 +25,13 @@ func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
 }
 
 // get reads the records that are there.
-func (s *Store) get(ctx context.Context, keys []string) ([]store.Found, error) {
-	found := make([]store.Found, len(keys))
+func (s *Store) get(keys []string, found []store.Found, _ bool) statement {
 	var ord int
 	scan := newRecordScan(&ord)
-	err := query(ctx, s.pool, s.sql.get, []any{keys}, func(rows pgx.Rows) error {
+	return statement{sql: s.sql.get, args: []any{keys}, scan: func(rows pgx.Rows) error {
 		if err := scan.read(rows); err != nil {
 			return err
 		}
 		return scan.place(found, ord)
-	})
-	return found, err
+	}}
 }

@@ -14,7 +14,7 @@ const (
 	defaultTable           = "idempotency_records"
 	defaultCallTimeout     = 5 * time.Second
 	defaultBatchSize       = 256
-	defaultBatchesInFlight = 1
+	defaultBatchesInFlight = 2
 
 	maxBatchSize       = 10_000
 	maxBatchesInFlight = 64
@@ -51,11 +51,12 @@ type Options struct {
 	// Defaults to 256.
 	BatchSize int
 
-	// BatchesInFlight is how many statements of one kind (looking up, reserving,
-	// taking over, settling) are under way at a time before calls gather; one that takes
-	// longer than a quarter of a second does not count. More of them
-	// are smaller batches, and connections: the store's own pool has four for
-	// each, and one. Defaults to 1, at most 64.
+	// BatchesInFlight is how many batches that read, and how many that write, are under
+	// way at a time before calls gather; one that takes longer than a quarter of a second
+	// does not count. Calls that write (reserve, take over, settle) travel together, in one
+	// transaction, except through a Pool that is shared. More of them are smaller batches,
+	// and connections: the store's own pool has two for each, and one. Defaults to 2, at
+	// most 64.
 	BatchesInFlight int
 }
 
@@ -85,10 +86,10 @@ func (o Options) validate() error {
 	return nil
 }
 
-// connections is the size of the store's own pool. What gathers needs one for
-// each statement under way, of four kinds; renewals and the settlement that
-// waits for a locked record share another with all the rest.
-func (o Options) connections() int { return 4*o.BatchesInFlight + 1 }
+// connections is the size of the store's own pool. Calls that gather need one for each
+// batch under way, reading or writing; renewals and the settlement that waits for a
+// locked record share another with all the rest.
+func (o Options) connections() int { return 2*o.BatchesInFlight + 1 }
 
 // withDefaults returns the options with every zero field filled in but Schema
 // and MaxRetries, whose zero value is their meaning.

@@ -46,10 +46,10 @@ type Store struct {
 	callersSQL statements
 
 	// How concurrent calls share statements.
-	getting   sharing[string, store.Found]
-	reserving sharing[store.Reservation, store.Found]
-	acquiring sharing[store.Acquisition, store.Acquired]
-	settling  sharing[store.Settlement, store.Settled]
+	getting   kind[string, store.Found]
+	reserving kind[store.Reservation, store.Found]
+	acquiring kind[store.Acquisition, store.Acquired]
+	settling  kind[store.Settlement, store.Settled]
 
 	maintenance maintenance
 	// evictFrom is where the last full batch of an eviction ended, in
@@ -75,8 +75,9 @@ type Store struct {
 // are needed): a pool whose connections are all taken by activities could
 // otherwise stop the very calls that let these activities end. Where prepared
 // statements are kept, the sessions of that pool also keep their plans, which
-// spares the server half of the work for a single call. Any other Pool is
-// shared, and its statements are planned each time. The pool itself stays the
+// spares the server half of the work for a single call, and concurrent calls that
+// write share round trips as a batch of pgx, which a pgx.BatchTracer sees. Any other
+// Pool is shared, and its statements are planned each time. The pool itself stays the
 // caller's; close it after the store.
 func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 	if err := validPool(pool); err != nil {
@@ -93,10 +94,6 @@ func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 	}
 	s.callersSQL = newStatements(s.options, false)
 	s.sql = s.callersSQL
-	s.getting = gathered(s.options, s.get, func(key *string) string { return *key }, weightless[string], strings.Clone)
-	s.reserving = gathered(s.options, s.reserve, reservationKey, weightless[store.Reservation], cloneReservation)
-	s.acquiring = gathered(s.options, s.acquire, acquisitionKey, weightless[store.Acquisition], cloneAcquisition)
-	s.settling = gathered(s.options, s.settle, settlementKey, settlementBytes, cloneSettlement)
 	s.maintenance = newMaintenance(s.options)
 	if p, ok := pool.(*pgxpool.Pool); ok {
 		own, err := openOwn(ctx, p, s.options.connections())
@@ -119,7 +116,23 @@ func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 	if s.keepsPlans(ctx) {
 		s.sql = newStatements(s.options, true)
 	}
+	s.gather()
 	return s, nil
+}
+
+// gather sets up how calls share statements. Reservations come first in their
+// flights: they are the only ones that may wait, and hold nothing while they do.
+func (s *Store) gather() {
+	own := func() *traffic { return newTraffic(s.options, s.send) }
+	writing := own()
+	writes := func() *traffic { return writing }
+	if s.own == nil { // a Pool cannot carry out several statements at once
+		writes = own
+	}
+	s.getting = gathered(own(), s.get, func(key *string) string { return *key }, weightless[string], strings.Clone)
+	s.reserving = gathered(writes(), s.reserve, reservationKey, weightless[store.Reservation], cloneReservation)
+	s.acquiring = gathered(writes(), s.acquire, acquisitionKey, weightless[store.Acquisition], cloneAcquisition)
+	s.settling = gathered(writes(), s.settle, settlementKey, settlementBytes, cloneSettlement)
 }
 
 // Close ends the store: it waits for the calls that use the store's own

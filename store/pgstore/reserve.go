@@ -25,10 +25,10 @@ func (s *Store) Reserve(ctx context.Context, reservations []store.Reservation) (
 		func(ctx context.Context, rows []store.Reservation) (found []store.Found, errs []error) {
 			passes := reservePasses
 			if slices.ContainsFunc(rows, retry) {
-				found, errs = batch(ctx, s, column(rows, reservationKey), s.getting, direct(s.get))
+				found, errs = batch(ctx, s, column(rows, reservationKey), s.getting)
 			} else {
 				passes--
-				found, errs = batch(ctx, s, rows, s.reserving, direct(s.reserve))
+				found, errs = batch(ctx, s, rows, s.reserving)
 			}
 			for range passes {
 				if !s.reserveUnseen(ctx, rows, found, errs) {
@@ -54,37 +54,41 @@ func (s *Store) reserveUnseen(ctx context.Context, rows []store.Reservation, fou
 	if len(unseen) == 0 {
 		return false
 	}
-	again, failed := batch(ctx, s, unseen, s.reserving, direct(s.reserve))
+	again, failed := batch(ctx, s, unseen, s.reserving)
 	for j, i := range at {
 		found[i], errs[i] = again[j], failed[j]
 	}
 	return true
 }
 
-func (s *Store) reserve(ctx context.Context, rows []store.Reservation) ([]store.Found, error) {
-	args := reservationArgs(rows, func(r *store.Reservation) *store.Reservation { return r })
-	found := make([]store.Found, len(rows))
+func (s *Store) reserve(rows []store.Reservation, found []store.Found, together bool) statement {
 	sql := s.sql.reserve
-	if len(rows) > 1 {
+	if together {
 		sql = s.sql.reserveTogether
 	}
 	var ord, count, insertions int
 	var keys, inserted []string // of the insertions, where they are not all that are left
 	scan := newRecordScan(&ord, &count, &keys)
-	err := query(ctx, s.pool, sql, args, func(rows pgx.Rows) error {
-		if err := scan.read(rows); err != nil {
-			return err
-		}
-		if ord == 0 {
-			insertions, inserted = count, keys
+	return statement{
+		sql:  sql,
+		args: reservationArgs(rows, func(r *store.Reservation) *store.Reservation { return r }),
+		scan: func(rows pgx.Rows) error {
+			if err := scan.read(rows); err != nil {
+				return err
+			}
+			if ord == 0 {
+				insertions, inserted = count, keys
+				return nil
+			}
+			return scan.place(found, ord)
+		},
+		then: func(context.Context) error {
+			if insertions > 0 && !markInserted(found, rows, insertions, inserted) {
+				return scanError{errAnswer}
+			}
 			return nil
-		}
-		return scan.place(found, ord)
-	})
-	if err == nil && insertions > 0 && !markInserted(found, rows, insertions, inserted) {
-		err = scanError{errAnswer}
+		},
 	}
-	return found, err
 }
 
 // markInserted marks what was inserted, and tells whether the answer makes sense.

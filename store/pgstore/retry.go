@@ -104,8 +104,13 @@ func retryable(err error) bool {
 	return !errors.As(err, &scan) && lostConnection(err)
 }
 
-// divisible tells whether one row may have failed a statement of many.
+// divisible tells whether one row may have failed a statement of many: the database
+// refused it, waited for it in vain, or answered what cannot be read.
 func divisible(err error) bool {
+	var scan scanError
+	if errors.As(err, &scan) {
+		return true
+	}
 	code := sqlState(err)
 	switch code {
 	case codeDeadlock, codeCancelled, codeLockTimeout, codeCardinality:

@@ -80,16 +80,23 @@ func scanRecord(rows pgx.Rows, lead ...any) (store.Record, error) {
 	return s.record()
 }
 
-// ask runs a statement whose rows are answers to arguments, by their names.
+// asking makes a statement whose rows are answers to arguments, by their names.
+func asking[R comparable](sql string, args []any, answers []R, names map[string]R) statement {
+	return statement{sql: sql, args: args, scan: scanAnswers(answers, names), then: func(context.Context) error {
+		var none R
+		if slices.Contains(answers, none) {
+			return scanError{errAnswer}
+		}
+		return nil
+	}}
+}
+
+// ask carries out the statement that asking makes.
 func ask[R comparable](
 	ctx context.Context, pool Pool, sql string, args []any, n int, names map[string]R,
 ) ([]R, error) {
-	var none R
 	answers := make([]R, n)
-	err := query(ctx, pool, sql, args, scanAnswers(answers, names))
-	if err == nil && slices.Contains(answers, none) {
-		err = scanError{errAnswer}
-	}
+	err := asking(sql, args, answers, names).run(ctx, pool)
 	return answers, err
 }
 

@@ -35,7 +35,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 	return carryOut(ctx, s, "settle", settlements,
 		func(t store.Settlement) (string, error) { return t.Key, t.Validate() },
 		func(ctx context.Context, rows []store.Settlement) ([]store.Settled, []error) {
-			settled, errs := batch(ctx, s, rows, s.settling, direct(s.settle))
+			settled, errs := batch(ctx, s, rows, s.settling)
 			for i := range rows {
 				if settled[i] == settledLocked {
 					settled[i], errs[i] = s.settleLocked(ctx, rows[i])
@@ -46,33 +46,35 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 }
 
 // settle carries out the settlements of records that nobody has locked.
-func (s *Store) settle(ctx context.Context, rows []store.Settlement) ([]store.Settled, error) {
+func (s *Store) settle(rows []store.Settlement, settled []store.Settled, _ bool) statement {
 	if slices.ContainsFunc(rows, func(t store.Settlement) bool { return t.Outcome != store.Complete }) {
-		return ask(ctx, s.pool, s.sql.settle, settlementArgs(rows), len(rows), settleds)
+		return asking(s.sql.settle, settlementArgs(rows), settled, settleds)
 	}
-	settled, err := s.complete(ctx, rows)
-	if err != nil || !slices.Contains(settled, 0) {
-		return settled, err
-	}
-	var at []int
-	var rest []store.Settlement
-	for i, t := range rows {
-		if settled[i] == 0 {
-			at, rest = append(at, i), append(rest, t)
+	q := s.complete(rows, settled)
+	q.then = func(ctx context.Context) error {
+		if !slices.Contains(settled, 0) {
+			return nil
 		}
+		var at []int
+		var rest []store.Settlement
+		for i, t := range rows {
+			if settled[i] == 0 {
+				at, rest = append(at, i), append(rest, t)
+			}
+		}
+		others, err := ask(ctx, s.pool, s.sql.settle, settlementArgs(rest), len(rest), settleds)
+		for j, i := range at {
+			settled[i] = others[j]
+		}
+		return err
 	}
-	others, err := ask(ctx, s.pool, s.sql.settle, settlementArgs(rest), len(rest), settleds)
-	for j, i := range at {
-		settled[i] = others[j]
-	}
-	return settled, err
+	return q
 }
 
 // complete records results where nothing is in the way. Its answer is zero for the
 // other rows, which are as they were.
-func (s *Store) complete(ctx context.Context, rows []store.Settlement) ([]store.Settled, error) {
+func (s *Store) complete(rows []store.Settlement, settled []store.Settled) statement {
 	type settlement = store.Settlement
-	settled := make([]store.Settled, len(rows))
 	args := []any{
 		column(rows, func(t *settlement) string { return t.Key }),
 		column(rows, func(t *settlement) string { return t.Token.String() }),
@@ -80,7 +82,7 @@ func (s *Store) complete(ctx context.Context, rows []store.Settlement) ([]store.
 		column(rows, func(t *settlement) int64 { return t.ResultSize }),
 		column(rows, func(t *settlement) string { return string(t.Tombstone) }),
 	}
-	err := query(ctx, s.pool, s.sql.complete, args, func(rows pgx.Rows) error {
+	return statement{sql: s.sql.complete, args: args, scan: func(rows pgx.Rows) error {
 		var ord int
 		if err := rows.Scan(&ord); err != nil {
 			return err
@@ -90,8 +92,7 @@ func (s *Store) complete(ctx context.Context, rows []store.Settlement) ([]store.
 		}
 		settled[ord-1] = store.Applied
 		return nil
-	})
-	return settled, err
+	}}
 }
 
 // settleLocked waits for whoever has locked the record.

@@ -1,0 +1,173 @@
+package pgstore
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// stalledAfter is how long a flight keeps others from departing. One takes a few
+// milliseconds; one that hangs, on a lost connection or behind a transaction that
+// has inserted the same key, must not stop every other call.
+const stalledAfter = 250 * time.Millisecond
+
+// traffic makes concurrent calls share round trips and commits: group commit. There
+// is no timer in it. A call that finds nothing under way goes at once; those that come
+// meanwhile go together, so that flights grow with the load and a lone call waits for
+// nobody. A flight beside others departs when as many rows wait as they carry each:
+// flights that are alike keep client and server at work at the same time, where a large
+// one and some small ones would cost as much, and leave both idle.
+//
+// A flight carries the rows of all its kinds of calls in one transaction, in one
+// statement for each kind.
+type traffic struct {
+	size    int           // most rows in a statement
+	flights int           // most of them under way, those that stall apart
+	timeout time.Duration // of a flight that no caller bounds
+	// send carries out statements in one transaction. failed is the one that failed,
+	// if it was one of them.
+	send func(context.Context, []statement) (failed int, err error)
+
+	mu     sync.Mutex
+	lanes  []lane // in the order of their statements
+	flying int    // flights under way that do not stall
+	aboard int    // the rows in them
+}
+
+// lane is where calls of one kind wait. Whoever uses it holds the lock.
+type lane interface {
+	waiting() int
+	board(most int) leg // nil if nothing can go
+}
+
+// leg is what a flight carries of one kind.
+type leg interface {
+	size() int // rows
+	// statement is for these rows; together says that it fails for others too.
+	statement(together bool) statement
+	// land hands out the answers of the last statement, or its error. The caller
+	// holds the lock.
+	land(err error)
+}
+
+// flight is what departs together: no legs, if nothing does.
+type flight struct {
+	legs []leg
+	rows int
+}
+
+func newTraffic(o Options, send func(context.Context, []statement) (int, error)) *traffic {
+	return &traffic{size: o.BatchSize, flights: o.BatchesInFlight, timeout: o.CallTimeout, send: send}
+}
+
+func (t *traffic) waiting() (rows int) {
+	for _, l := range t.lanes {
+		rows += l.waiting()
+	}
+	return rows
+}
+
+// depart returns the next flight, of so many rows at most, if it is time for one. The
+// caller holds the lock.
+func (t *traffic) depart(most int) (f flight) {
+	waiting := t.waiting()
+	if waiting == 0 || t.flying >= t.flights || waiting*t.flying < t.aboard {
+		return f
+	}
+	for _, l := range t.lanes {
+		part := (l.waiting()*most + waiting - 1) / waiting
+		if leg := l.board(min(part, t.size)); leg != nil {
+			f.legs, f.rows = append(f.legs, leg), f.rows+leg.size()
+		}
+	}
+	if f.rows > 0 {
+		t.flying++
+		t.aboard += f.rows
+	}
+	return f
+}
+
+// dispatch sends what can depart. The caller holds the lock.
+func (t *traffic) dispatch() {
+	for {
+		alike := (t.waiting() + t.aboard + t.flights - 1) / t.flights // rows of a flight, if all were
+		f := t.depart(alike)
+		if f.rows == 0 {
+			return
+		}
+		go func() {
+			// A panic here would end the process; see fly for what becomes of it.
+			defer func() { _ = recover() }()
+			ctx, cancel := context.WithTimeout(context.Background(), t.timeout)
+			defer cancel()
+			t.fly(ctx, f)
+		}()
+	}
+}
+
+// fly carries out one flight and hands out its answers. ctx is that of the only
+// call in it, and bounded as that is; a flight that carries several is ended by none
+// of them.
+func (t *traffic) fly(ctx context.Context, f flight) {
+	flying := true // counted among those that others wait for
+	leave := func() {
+		if flying {
+			flying = false
+			t.flying--
+			t.aboard -= f.rows
+		}
+		t.dispatch()
+	}
+	stalled := time.AfterFunc(stalledAfter, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		leave()
+	})
+	defer stalled.Stop()
+	// Where the driver panics, or a hook or tracer of the caller's in it, each row
+	// is tried once more by itself, in the goroutine of its own caller.
+	errs := make([]error, len(f.legs))
+	for i := range errs {
+		errs[i] = errDivide
+	}
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for i, l := range f.legs {
+			l.land(errs[i])
+		}
+		leave()
+	}()
+	t.carry(ctx, f, errs)
+}
+
+// carry sends the statements of a flight and tells in errs what became of each. Where
+// one of several fails because of a row in it, the others are sent again by themselves.
+func (t *traffic) carry(ctx context.Context, f flight, errs []error) {
+	statements := make([]statement, len(f.legs))
+	for i, l := range f.legs {
+		statements[i] = l.statement(f.rows > 1)
+	}
+	failed, err := t.send(ctx, statements)
+	for i, l := range f.legs {
+		switch {
+		case err == nil:
+			errs[i] = statements[i].finish(ctx)
+		case i != failed && failed != whole && divisible(err):
+			errs[i] = t.carryOne(ctx, l.statement(true))
+		default:
+			errs[i] = err
+		}
+		if f.rows > 1 && divisible(errs[i]) {
+			errs[i] = errDivide
+		}
+	}
+}
+
+// carryOne sends one statement.
+func (t *traffic) carryOne(ctx context.Context, q statement) error {
+	if _, err := t.send(ctx, []statement{q}); err != nil {
+		return err
+	}
+	return q.finish(ctx)
+}

@@ -1,0 +1,168 @@
+package pgstore
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
+	"github.com/seed5aa7bdf6/temporal-dedupe/migrations"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// requireOwnStore makes a store with a pool of its own, and gives the caller's.
+func requireOwnStore(t *testing.T, changes ...func(*pgxpool.Config)) (*Store, *pgxpool.Pool) {
+	t.Helper()
+	url := localpgtest.RequireDatabase(t)
+	_, err := migrations.Up(t.Context(), url, migrations.Options{})
+	require.NoError(t, err)
+	config, err := pgxpool.ParseConfig(url)
+	require.NoError(t, err)
+	for _, change := range changes {
+		change(config)
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	s, err := New(t.Context(), pool, Options{})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s, pool
+}
+
+func newReservation(key string) store.Reservation {
+	return store.Reservation{
+		Key: key, Hashes: []string{"h"}, Token: store.NewToken(), Lease: time.Minute, Retention: time.Hour, Policy: store.Reexecute,
+	}
+}
+
+// flown is a flight of one row of each kind, and what it was answered.
+type flown struct {
+	reserved, released, completed store.Reservation // released is taken over
+	statements                    []statement
+	found                         [1]store.Found
+	acquired                      [1]store.Acquired
+	settled                       [1]store.Settled
+}
+
+// newFlown prepares a flight that can be carried out.
+func newFlown(t *testing.T, s *Store, prefix string) *flown {
+	t.Helper()
+	f := &flown{
+		reserved: newReservation(prefix + "reserved"), released: newReservation(prefix + "released"),
+		completed: newReservation(prefix + "completed"),
+	}
+	_, err := s.Reserve(t.Context(), []store.Reservation{f.released, f.completed})
+	require.NoError(t, err)
+	_, err = s.Settle(t.Context(), []store.Settlement{{Key: f.released.Key, Token: f.released.Token, Outcome: store.Release}})
+	require.NoError(t, err)
+	seen := f.released.Token
+	f.released.Token = store.NewToken()
+	f.statements = []statement{
+		s.reserve([]store.Reservation{f.reserved}, f.found[:], true),
+		s.acquire([]store.Acquisition{{Reservation: f.released, SeenToken: seen, SeenStatus: store.InProgress}}, f.acquired[:], true),
+		s.settle([]store.Settlement{{Key: f.completed.Key, Token: f.completed.Token, Outcome: store.Complete, Result: []byte("paid")}}, f.settled[:], true),
+	}
+	return f
+}
+
+// requireStatus fails unless a record has a status; none stands for no record.
+func requireStatus(t *testing.T, s *Store, r store.Reservation, want store.Status) {
+	t.Helper()
+	got, err := s.Get(t.Context(), r.Key)
+	if want == "" {
+		require.ErrorIs(t, err, store.ErrNotFound)
+		return
+	}
+	require.NoError(t, err)
+	require.Equal(t, want, got.Status)
+}
+
+// requireUnflown fails unless every record is as it was before the flight.
+func (f *flown) requireUnflown(t *testing.T, s *Store) {
+	t.Helper()
+	requireStatus(t, s, f.reserved, "")
+	requireStatus(t, s, f.completed, store.InProgress)
+	got, err := s.Get(t.Context(), f.released.Key)
+	require.NoError(t, err)
+	require.NotEqual(t, f.released.Token, got.Token)
+}
+
+func TestAFlightIsOneTransaction(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
+		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			s, pool := requireOwnStore(t, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode })
+			for _, prefix := range []string{"first ", "second "} { // which finds its statements prepared
+				f := newFlown(t, s, prefix)
+				_, err := s.send(t.Context(), f.statements)
+				require.NoError(t, err)
+				for _, q := range f.statements {
+					require.NoError(t, q.finish(t.Context()))
+				}
+				require.True(t, f.found[0].Inserted)
+				require.True(t, f.acquired[0].OK)
+				require.Equal(t, store.Applied, f.settled[0])
+				requireStatus(t, s, f.reserved, store.InProgress)
+				requireStatus(t, s, f.completed, store.Completed)
+				var transactions int
+				require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(DISTINCT xmin::text) FROM idempotency_records
+					WHERE starts_with(key, $1)`, prefix).Scan(&transactions))
+				require.Equal(t, 1, transactions)
+			}
+		})
+	}
+
+	const policy, tombstone = 5, 4 // the places of these arguments
+	for place, spoiled := range []int{policy, policy, tombstone} {
+		t.Run(fmt.Sprintf("of which nothing stays when statement %d of it is refused, and which one is told", place), func(t *testing.T) {
+			t.Parallel()
+			s, _ := requireOwnStore(t)
+			f := newFlown(t, s, "")
+			f.statements[place].args[spoiled] = []string{"never"}
+			failed, err := s.send(t.Context(), f.statements)
+			require.Equal(t, "23514", sqlState(err))
+			require.Equal(t, place, failed)
+			f.requireUnflown(t, s)
+		})
+	}
+
+	t.Run("whose commit fails has failed as a whole, although every statement was answered", func(t *testing.T) {
+		t.Parallel()
+		s, pool := requireOwnStore(t)
+		f := newFlown(t, s, "")
+		_, err := pool.Exec(t.Context(), `
+			CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no' USING ERRCODE = '40001'; END $$;
+			CREATE CONSTRAINT TRIGGER late AFTER INSERT ON idempotency_records
+				DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()`)
+		require.NoError(t, err)
+		failed, err := s.send(t.Context(), f.statements)
+		require.Equal(t, codeSerialization, sqlState(err))
+		require.Equal(t, whole, failed)
+		f.requireUnflown(t, s)
+	})
+
+	t.Run("which does not wait long for one that has inserted the same key", func(t *testing.T) {
+		t.Parallel()
+		s, pool := requireOwnStore(t)
+		f := newFlown(t, s, "")
+		tx, err := pool.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), `INSERT INTO idempotency_records
+			SELECT (jsonb_populate_record(r, jsonb_build_object('key', $1::text))).* FROM idempotency_records r LIMIT 1`, f.reserved.Key)
+		require.NoError(t, err)
+		failed, err := s.send(t.Context(), f.statements)
+		require.Equal(t, codeLockTimeout, sqlState(err))
+		require.Equal(t, 0, failed)
+		require.NoError(t, tx.Rollback(t.Context()))
+		f.requireUnflown(t, s)
+	})
+}

@@ -1,0 +1,88 @@
+package pgstore
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// statement is one statement with its arguments, and what becomes of the answer.
+type statement struct {
+	sql  string
+	args []any
+	scan func(pgx.Rows) error // one row of the answer
+	// then completes the answer once it is final; nil if there is nothing to do.
+	then func(context.Context) error
+}
+
+// preparing makes the statement that carries out rows and answers for each. together
+// says that others would wait for it, or fail with it.
+type preparing[A, R any] func(rows []A, answers []R, together bool) statement
+
+// run carries the statement out.
+func (q statement) run(ctx context.Context, pool Pool) error {
+	if err := query(ctx, pool, q.sql, q.args, q.scan); err != nil {
+		return err
+	}
+	return q.finish(ctx)
+}
+
+// finish completes the answer.
+func (q statement) finish(ctx context.Context) error {
+	if q.then == nil {
+		return nil
+	}
+	return q.then(ctx)
+}
+
+// whole stands for no statement in particular: for the transaction.
+const whole = -1
+
+// send carries statements out in one round trip and one transaction. If they were
+// not, it tells which of them failed. Only the store's own pool is given several.
+func (s *Store) send(ctx context.Context, statements []statement) (failed int, err error) {
+	if len(statements) == 1 {
+		q := statements[0]
+		return 0, query(ctx, s.pool, q.sql, q.args, q.scan)
+	}
+	batch := &pgx.Batch{}
+	for _, q := range statements {
+		batch.Queue(q.sql, q.args...)
+	}
+	results := s.own.SendBatch(ctx, batch)
+	defer func() {
+		// What was answered is true only once the transaction has been committed.
+		if end := results.Close(); err == nil {
+			failed, err = whole, end
+		}
+	}()
+	for i, q := range statements {
+		rows, err := results.Query()
+		if err == nil {
+			err = read(rows, q.scan)
+		}
+		if err != nil {
+			return i, err
+		}
+	}
+	return whole, nil
+}
+
+// query runs a statement and gives each of its rows to scan.
+func query(ctx context.Context, pool Pool, sql string, args []any, scan func(pgx.Rows) error) error {
+	rows, err := pool.Query(ctx, sql, args...)
+	if err != nil {
+		return err
+	}
+	return read(rows, scan)
+}
+
+func read(rows pgx.Rows, scan func(pgx.Rows) error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return scanError{err}
+		}
+	}
+	return rows.Err()
+}
