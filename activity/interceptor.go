@@ -26,7 +26,7 @@ type Interceptor struct {
 	keeper     *keeper
 	gate       gate
 	background sync.WaitGroup
-	logged     sync.Map // the loggedOnce that were logged
+	logged     onceOnly
 }
 
 // New returns an interceptor. Its error names the field that is wrong.
@@ -157,10 +157,34 @@ func (a *inbound) facts(ctx context.Context, workflowID string) (wire.Facts, err
 // loggedOnce is what is logged once: a message about an activity type.
 type loggedOnce struct{ message, activityType string }
 
+// maxLogged bounds what is remembered: a dynamic activity has as many types as its
+// callers make up. Later ones are not logged.
+const maxLogged = 1000
+
+// onceOnly remembers what was logged.
+type onceOnly struct {
+	mu   sync.Mutex
+	seen map[loggedOnce]struct{}
+}
+
+// first tells whether it is time to log something.
+func (o *onceOnly) first(l loggedOnce) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, seen := o.seen[l]; seen || len(o.seen) == maxLogged {
+		return false
+	}
+	if o.seen == nil {
+		o.seen = map[loggedOnce]struct{}{}
+	}
+	o.seen[l] = struct{}{}
+	return true
+}
+
 // warnOnce logs a message once for an activity type. What else it says is asked for
 // only then: the same calls come here each time.
 func (i *Interceptor) warnOnce(ctx context.Context, message, activityType string, more func() []any) {
-	if _, seen := i.logged.LoadOrStore(loggedOnce{message, activityType}, true); !seen {
+	if i.logged.first(loggedOnce{message, activityType}) {
 		sdkactivity.GetLogger(ctx).Warn(message, append([]any{"ActivityType", activityType}, more()...)...)
 	}
 }

@@ -13,13 +13,17 @@ const (
 	DefaultEvictionRest     = 19
 )
 
-// MaxEvictionRest bounds [EvictorOptions].Rest.
-const MaxEvictionRest = 1000
+// The bounds of [EvictorOptions]' Interval and Rest.
+const (
+	MinEvictionInterval = time.Second
+	MaxEvictionInterval = 30 * 24 * time.Hour
+	MaxEvictionRest     = 1000
+)
 
 // EvictorOptions configure an [Evictor]. The zero value is useful.
 type EvictorOptions struct {
 	// Interval is the time from the end of one pass of [Evictor.Run] to the
-	// beginning of the next, give or take a quarter; at least a second.
+	// beginning of the next, give or take a quarter; 1 second to 30 days.
 	// Defaults to 1 min.
 	Interval time.Duration
 	// BatchSize is how many records one transaction removes at most. Defaults
@@ -42,8 +46,9 @@ type EvictorOptions struct {
 // validate tells what is wrong with the options; its error names the field.
 func (o EvictorOptions) validate() error {
 	switch {
-	case o.Interval < 0 || o.Interval > 0 && o.Interval < time.Second:
-		return fmt.Errorf("dedupe: EvictorOptions.Interval is %v, want at least 1s, or 0 for %v", o.Interval, DefaultEvictionInterval)
+	case o.Interval != 0 && (o.Interval < MinEvictionInterval || o.Interval > MaxEvictionInterval):
+		return fmt.Errorf("dedupe: EvictorOptions.Interval is %v, want %v to %v, or 0 for %v",
+			o.Interval, MinEvictionInterval, MaxEvictionInterval, DefaultEvictionInterval)
 	case o.BatchSize < 0:
 		return fmt.Errorf("dedupe: EvictorOptions.BatchSize is negative: %d", o.BatchSize)
 	case o.Rest > MaxEvictionRest:

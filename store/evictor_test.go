@@ -257,11 +257,12 @@ func TestEvictorOptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	s := newEvictable(t, 0)
 	for want, o := range map[string]store.EvictorOptions{
-		"EvictorOptions.Interval is 5ms, want at least 1s": {Interval: 5 * time.Millisecond},
-		"EvictorOptions.Interval is -1s":                   {Interval: -time.Second},
-		"EvictorOptions.BatchSize is negative: -1":         {BatchSize: -1},
-		"EvictorOptions.MaxBatches is negative: -1":        {MaxBatches: -1},
-		"EvictorOptions.Rest is 1001, want at most 1000":   {Rest: 1001},
+		"EvictorOptions.Interval is 5ms, want 1s to 720h0m0s, or 0 for 1m0s": {Interval: 5 * time.Millisecond},
+		"EvictorOptions.Interval is 720h0m1s":                                {Interval: 30*24*time.Hour + time.Second},
+		"EvictorOptions.Interval is -1s":                                     {Interval: -time.Second},
+		"EvictorOptions.BatchSize is negative: -1":                           {BatchSize: -1},
+		"EvictorOptions.MaxBatches is negative: -1":                          {MaxBatches: -1},
+		"EvictorOptions.Rest is 1001, want at most 1000":                     {Rest: 1001},
 	} {
 		_, err := store.NewEvictor(s, o)
 		require.ErrorContains(t, err, want)

@@ -13,7 +13,7 @@ import (
 type state struct {
 	standby, readOnly bool
 	version           int
-	privileges        bool
+	privileges, table bool
 }
 
 // Check tells whether the database answers within the call's time, takes writes,
@@ -47,7 +47,7 @@ func (s *Store) look(ctx context.Context) (st state, err error) {
 			"look for default_transaction_read_only in the connection string, the role and the database", store.ErrUnavailable)
 	}
 	err = query(ctx, s.pool, s.sql.checkSchema, []any{s.sql.records}, func(rows pgx.Rows) error {
-		return rows.Scan(&st.version, &st.privileges)
+		return rows.Scan(&st.version, &st.privileges, &st.table)
 	})
 	switch {
 	case err != nil:
@@ -58,6 +58,9 @@ func (s *Store) look(ctx context.Context) (st state, err error) {
 	case st.version > SchemaVersion:
 		return st, fmt.Errorf("%w: the tables have version %d, this release knows %d: upgrade this worker",
 			store.ErrSchema, st.version, SchemaVersion)
+	case !st.table:
+		return st, fmt.Errorf("%w: %s is a view or something else that is no table: name the table behind it in Options.Table, or put its schema first in the search_path",
+			store.ErrSchema, s.sql.records)
 	case !st.privileges:
 		return st, fmt.Errorf("%w: the database user needs SELECT, INSERT, UPDATE and DELETE on %s",
 			store.ErrUnavailable, s.sql.records)

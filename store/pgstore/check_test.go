@@ -125,6 +125,12 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		execute(t, pool, `INSERT INTO idempotency_schema VALUES (2, now())`)
 		requireRefused(t, pool, pgstore.Options{}, store.ErrSchema, "upgrade this worker")
 	})
+	t.Run("a view in place of the table", func(t *testing.T) {
+		t.Parallel()
+		pool := requirePool(t, requireMigrated(t))
+		execute(t, pool, `CREATE VIEW records AS SELECT * FROM idempotency_records`)
+		requireRefused(t, pool, pgstore.Options{Table: "records"}, store.ErrSchema, "name the table behind it in Options.Table")
+	})
 	t.Run("a read-only session", func(t *testing.T) {
 		t.Parallel()
 		pool := requirePool(t, requireMigrated(t), func(c *pgxpool.Config) {

@@ -64,7 +64,7 @@ func (m mock) expect(name string) *pgxmock.ExpectedQuery {
 func (m mock) store(options pgstore.Options) *pgstore.Store {
 	m.Helper()
 	m.expect("session").WillReturnRows(pgxmock.NewRows([]string{"standby", "read_only"}).AddRow(false, false))
-	m.expect("schema").WillReturnRows(pgxmock.NewRows([]string{"version", "privileges"}).AddRow(1, true))
+	m.expect("schema").WillReturnRows(pgxmock.NewRows([]string{"version", "privileges", "table"}).AddRow(1, true, true))
 	s, err := pgstore.New(m.Context(), m.PgxPoolIface, options)
 	require.NoError(m, err)
 	m.Cleanup(func() { require.NoError(m, m.ExpectationsWereMet()) })

@@ -376,12 +376,13 @@ const (
 const checkSessionSQL = `
 SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'`
 
-// checkSchemaSQL tells the version of the tables, and whether the records may be
-// used.
+// checkSchemaSQL tells the version of the tables, whether the records may be used, and
+// whether they stand in a table: a row of a view has no place to find it by.
 const checkSchemaSQL = `
 SELECT coalesce(max(v.version), 0),
     has_table_privilege($1::text, 'SELECT') AND has_table_privilege($1::text, 'INSERT')
-    AND has_table_privilege($1::text, 'UPDATE') AND has_table_privilege($1::text, 'DELETE')
+    AND has_table_privilege($1::text, 'UPDATE') AND has_table_privilege($1::text, 'DELETE'),
+    (SELECT c.relkind IN ('r', 'p') FROM pg_class c WHERE c.oid = $1::text::regclass)
 FROM {version} v`
 
 // statements are the statements with the names of the tables in them.
