@@ -58,8 +58,8 @@ type Options struct {
 	// owner at work comes back. Defaults to 30 s.
 	MaxBounce time.Duration
 	// EvictionInterval is the time between two passes of the evictor that the
-	// plugin runs while a worker does, give or take a quarter; at least a
-	// second. Defaults to 1 min; negative is no evictor. Somebody must evict:
+	// plugin runs while a worker does, give or take a quarter; 1 second to 30
+	// days. Defaults to 1 min; negative is no evictor. Somebody must evict:
 	// another worker, or `dedupe evict`.
 	EvictionInterval time.Duration
 	// TracerProvider and MeterProvider default to the global ones.
@@ -159,9 +159,9 @@ func (o Options) Validate() error {
 			return fmt.Errorf("dedupe: Options.%s is negative: %v", d.name, d.value)
 		}
 	}
-	if o.EvictionInterval > 0 && o.EvictionInterval < time.Second {
-		return fmt.Errorf("dedupe: Options.EvictionInterval is %v, want at least 1s, 0 for %v, or negative for no evictor",
-			o.EvictionInterval, store.DefaultEvictionInterval)
+	if d := o.EvictionInterval; d > 0 && (d < store.MinEvictionInterval || d > store.MaxEvictionInterval) {
+		return fmt.Errorf("dedupe: Options.EvictionInterval is %v, want %v to %v, 0 for %v, or negative for no evictor",
+			d, store.MinEvictionInterval, store.MaxEvictionInterval, store.DefaultEvictionInterval)
 	}
 	return nil
 }

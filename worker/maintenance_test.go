@@ -127,7 +127,7 @@ func TestTheWorkerEvicts(t *testing.T) {
 		o := options(t, charge)
 		o.EvictionInterval = time.Millisecond
 		_, err := worker.NewPlugin(o)
-		require.ErrorContains(t, err, "Options.EvictionInterval is 1ms, want at least 1s")
+		require.ErrorContains(t, err, "Options.EvictionInterval is 1ms, want 1s to 720h0m0s")
 	})
 }
 
