@@ -68,7 +68,11 @@ func (s *Store) reserve(rows []store.Reservation, found []store.Found, together 
 	}
 	var ord, count, insertions int
 	var keys, inserted []string // of the insertions, where they are not all that are left
-	scan := newRecordScan(&ord, &count, &keys)
+	newScan := newRecordScan
+	if s.sql.packed {
+		newScan = newPackedScan
+	}
+	scan := newScan(&ord, &count, &keys)
 	return statement{
 		sql:  sql,
 		args: reservationArgs(rows, func(r *store.Reservation) *store.Reservation { return r }),

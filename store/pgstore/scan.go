@@ -25,8 +25,34 @@ type recordScan struct {
 // newRecordScan reads the columns lead, and then recordColumns.
 func newRecordScan(lead ...any) *recordScan {
 	s := &recordScan{}
+	s.targets = append(lead, s.columns()...)
+	return s
+}
+
+// newPackedScan reads the columns lead, and then recordPacked, which may be NULL.
+func newPackedScan(lead ...any) *recordScan {
+	s := &recordScan{}
+	s.targets = append(lead, packedRecord(s.columns()))
+	return s
+}
+
+// packedRecord is a record in one column, by the targets of its fields. It is a
+// [pgtype.CompositeIndexScanner].
+type packedRecord []any
+
+func (p packedRecord) ScanNull() error { return nil }
+
+func (p packedRecord) ScanIndex(i int) any {
+	if i >= len(p) {
+		return nil // which the driver refuses
+	}
+	return p[i]
+}
+
+// columns are where the columns of a record go.
+func (s *recordScan) columns() []any {
 	r := &s.Record
-	s.targets = append(lead,
+	return []any{
 		&r.Key, &r.Version, &s.status, &r.Hash, &s.token,
 		&s.policy, &r.EffectPossible, &r.Held, &r.Pending, &r.NonRetryable,
 		&r.Generation, &r.Acquisitions,
@@ -35,8 +61,7 @@ func newRecordScan(lead ...any) *recordScan {
 		&r.CreatedAt, &r.UpdatedAt, &r.ExpiresAt,
 		&r.Lineage, &r.Invocation, &r.Namespace, &r.WorkflowID, &r.RunID, &r.ActivityID,
 		&r.ActivityType, &s.scheduledAt, &r.Attempt, &r.Owner, &r.TraceParent,
-	)
-	return s
+	}
 }
 
 // read reads a row, and leaves in s.Record what it says.

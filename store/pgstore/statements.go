@@ -46,6 +46,11 @@ const recordColumns = `
     r.lineage, r.invocation, r.namespace, r.workflow_id, r.run_id, r.activity_id,
     r.activity_type, r.scheduled_at, r.attempt, r.owner, r.trace_parent`
 
+// recordPacked is a record as one column, whose binary form packedRecord reads. A
+// statement that has nothing to answer is spared the columns: describing them costs the
+// server a tenth of a reservation, and the driver a quarter of its memory.
+const recordPacked = `ROW(` + recordColumns + `)`
+
 // noRecord stands for recordColumns where there is nothing to read.
 const noRecord = `
     '', 0, '', '', '',
@@ -111,7 +116,7 @@ const reservationNames = `key, request_hash, token, lease_us, retention_us,
 // see reserveTogetherSQL.
 const reserveSQL = `
 WITH found AS MATERIALIZED (
-    SELECT i.ord, r.*
+    SELECT i.ord, {found}
     FROM unnest($1::text[]) WITH ORDINALITY AS i (key, ord)
     CROSS JOIN LATERAL (SELECT * FROM {records} t WHERE t.key = i.key OFFSET 0) r
     WHERE {replanned}
@@ -138,9 +143,9 @@ WITH found AS MATERIALIZED (
     ON CONFLICT (key) DO NOTHING
     RETURNING r.key
 )
-SELECT r.ord, 0::bigint, NULL::text[],` + recordColumns + ` FROM found r
+SELECT r.ord, 0::bigint, NULL::text[], {record} FROM found r
 UNION ALL
-SELECT 0, count(*), CASE WHEN count(*) < cardinality($1::text[]) - (SELECT count(*) FROM found) THEN array_agg(n.key) END,` + noRecord + `
+SELECT 0, count(*), CASE WHEN count(*) < cardinality($1::text[]) - (SELECT count(*) FROM found) THEN array_agg(n.key) END, {none}
 FROM inserted n HAVING count(*) > 0`
 
 // reserveLimit is what reserveTogetherSQL has in place of {limit}.
@@ -388,16 +393,17 @@ FROM {version} v`
 // statements are the statements with the names of the tables in them.
 type statements struct {
 	records string // the table's name, as it stands in the statements
+	packed  bool   // reserve answers with packed records
 
 	reserve, reserveTogether, acquire, renew, complete, settle, settleAlone, get, lock, evict, checkSession, checkSchema string
 }
 
-// newStatements puts in the names of the tables. Where plans are kept by the
-// sessions' own settings, the statements need not prevent it.
+// newStatements puts in the names of the tables. Where the sessions keep plans by
+// their own settings, the statements need not prevent it, and answer in binary.
 func newStatements(o Options, keepPlans bool) statements {
-	plan := replanned
+	plan, found, record, none := replanned, "r.*", recordColumns, noRecord
 	if keepPlans {
-		plan = "true"
+		plan, found, record, none = "true", recordPacked+" AS record", "r.record", "NULL::record"
 	}
 	name := func(table string) string {
 		if o.Schema == "" {
@@ -406,9 +412,11 @@ func newStatements(o Options, keepPlans bool) statements {
 		return pgx.Identifier{o.Schema, table}.Sanitize()
 	}
 	records := name(o.Table)
-	put := strings.NewReplacer("{records}", records, "{version}", name("idempotency_schema"), "{replanned}", plan).Replace
+	put := strings.NewReplacer("{records}", records, "{version}", name("idempotency_schema"), "{replanned}", plan,
+		"{found}", found, "{record}", record, "{none}", none).Replace
 	return statements{
 		records:         records,
+		packed:          keepPlans,
 		reserve:         put(reserveAloneSQL),
 		reserveTogether: put(reserveTogetherSQL),
 		acquire:         put(acquireSQL),
