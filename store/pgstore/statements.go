@@ -48,7 +48,7 @@ const recordColumns = `
 
 // recordPacked is a record as one column, whose binary form packedRecord reads. A
 // statement that has nothing to answer is spared the columns: describing them costs the
-// server a tenth of a reservation, and the driver a quarter of its memory.
+// server a tenth of a lone reservation, and the driver four tenths of a lone cycle's memory.
 const recordPacked = `ROW(` + recordColumns + `)`
 
 // noRecord stands for recordColumns where there is nothing to read.
