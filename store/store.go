@@ -39,7 +39,8 @@ type Store interface {
 	// token and the status are still the ones seen, and only if no lease is
 	// live, or the record is settled. A record that is held is acquired only
 	// if the acquisition says so. The answer tells for each whether it was
-	// acquired; a miss has changed nothing, and the caller reserves again.
+	// acquired. After a miss the caller reserves again, and may find its own
+	// token: an answer was lost, and the acquisition repeated.
 	Acquire(ctx context.Context, acquisitions []Acquisition) ([]Acquired, error)
 
 	// Renew extends leases by their tokens, also those that ran out while

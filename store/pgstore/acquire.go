@@ -26,7 +26,7 @@ func validAcquisition(a store.Acquisition) (string, error) {
 	return validReservation(a.Reservation)
 }
 
-func (s *Store) acquire(rows []store.Acquisition, acquired []store.Acquired, _ bool) statement {
+func (s *Store) acquire(rows []store.Acquisition, acquired []store.Acquired) statement {
 	args := append(reservationArgs(rows, func(a *store.Acquisition) *store.Reservation { return &a.Reservation }),
 		column(rows, func(a *store.Acquisition) string { return a.SeenToken.String() }),
 		column(rows, func(a *store.Acquisition) string { return string(a.SeenStatus) }),

@@ -39,21 +39,34 @@ type sharing[A, R any] func(context.Context, []A) ([]R, []error)
 // errDivide: the rows' statement failed because of one of them.
 var errDivide = errors.New("dedupe: pgstore: a statement of several rows failed because of one of them")
 
+// divides tells whether each of the rows whose statements failed together is to go
+// alone from now on. One that waited for its key in vain is, even if it was the only
+// one: who waits alone takes turns with others who do.
+func divides(err error, rows int) bool {
+	return divisible(err) && (rows > 1 || sqlState(err) == codeLockTimeout)
+}
+
 // direct sends the rows in one statement of their own.
 func direct[A, R any](do func(context.Context, []A) ([]R, error)) sharing[A, R] {
 	return func(ctx context.Context, rows []A) ([]R, []error) {
 		answers, err := do(ctx, rows)
-		errs := make([]error, len(rows))
-		if err == nil {
-			return answers, errs
+		if err != nil {
+			return make([]R, len(rows)), slices.Repeat([]error{err}, len(rows))
 		}
-		if len(rows) > 1 && divisible(err) {
-			err = errDivide
+		return answers, make([]error, len(rows))
+	}
+}
+
+// dividing has rows go alone whose statement failed because of one of them.
+func dividing[A, R any](share sharing[A, R]) sharing[A, R] {
+	return func(ctx context.Context, rows []A) ([]R, []error) {
+		answers, errs := share(ctx, rows)
+		for i, err := range errs {
+			if divides(err, len(rows)) {
+				errs[i] = errDivide
+			}
 		}
-		for i := range errs {
-			errs[i] = err
-		}
-		return make([]R, len(rows)), errs
+		return answers, errs
 	}
 }
 

@@ -116,7 +116,7 @@ func TestTheShortWayOfCompletingDoesWhatTheLongOneDoes(t *testing.T) {
 	}
 	require.Positive(t, taken)
 	settled := make([]store.Settled, len(rows))
-	err = s.settle(named("short"), settled, true).run(t.Context(), s.pool)
+	err = s.settle(named("short"), settled).run(t.Context(), s.pool)
 	require.NoError(t, err)
 	require.Equal(t, full, settled, "the rest, and the repetition of what was completed")
 	require.Equal(t, want, records("short"))

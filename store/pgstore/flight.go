@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,7 +20,10 @@ const stalledAfter = 250 * time.Millisecond
 // one and some small ones would cost as much, and leave both idle.
 //
 // A flight carries the rows of all its kinds of calls in one transaction, in one
-// statement for each kind.
+// statement for each kind. The server carries out each as soon as it has come, and
+// commits when all have: a client that is cut off in between leaves what it has locked
+// locked. So results, which may be large, travel with other kinds only where all of them
+// fit into a message that is on its way or is not.
 type traffic struct {
 	size    int           // most rows in a statement
 	flights int           // most of them under way, those that stall apart
@@ -30,21 +34,32 @@ type traffic struct {
 
 	mu     sync.Mutex
 	lanes  []lane // in the order of their statements
+	turn   int    // the lane that boards first, which changes
 	flying int    // flights under way that do not stall
 	aboard int    // the rows in them
 }
 
+const (
+	// batchBytes bounds what the results in one statement may weigh, so that a
+	// batch of large ones is neither one large message nor a large transaction.
+	batchBytes = 4 << 20
+
+	// jointBytes bounds what they may weigh in a statement that travels with others.
+	jointBytes = 64 << 10
+)
+
 // lane is where calls of one kind wait. Whoever uses it holds the lock.
 type lane interface {
 	waiting() int
-	board(most int) leg // nil if nothing can go
+	// board takes rows that weigh so many bytes at most, or one that weighs more
+	// where the flight carries nothing else. It answers nil if nothing can go.
+	board(rows, bytes int, joint bool) leg
 }
 
 // leg is what a flight carries of one kind.
 type leg interface {
-	size() int // rows
-	// statement is for these rows; together says that it fails for others too.
-	statement(together bool) statement
+	size() (rows, bytes int)
+	statement() statement
 	// land hands out the answers of the last statement, or its error. The caller
 	// holds the lock.
 	land(err error)
@@ -74,13 +89,23 @@ func (t *traffic) depart(most int) (f flight) {
 	if waiting == 0 || t.flying >= t.flights || waiting*t.flying < t.aboard {
 		return f
 	}
-	for _, l := range t.lanes {
-		part := (l.waiting()*most + waiting - 1) / waiting
-		if leg := l.board(min(part, t.size)); leg != nil {
-			f.legs, f.rows = append(f.legs, leg), f.rows+leg.size()
+	legs := make([]leg, len(t.lanes))
+	bytes, joint := batchBytes, false
+	for i := range t.lanes {
+		at := (t.turn + i) % len(t.lanes)
+		part := (t.lanes[at].waiting()*most + waiting - 1) / waiting
+		if legs[at] = t.lanes[at].board(min(part, t.size), bytes, joint); legs[at] == nil {
+			continue
+		}
+		rows, weight := legs[at].size()
+		f.rows += rows
+		if bytes, joint = jointBytes-weight, true; bytes < 0 {
+			break
 		}
 	}
 	if f.rows > 0 {
+		f.legs = slices.DeleteFunc(legs, func(l leg) bool { return l == nil })
+		t.turn++
 		t.flying++
 		t.aboard += f.rows
 	}
@@ -146,7 +171,7 @@ func (t *traffic) fly(ctx context.Context, f flight) {
 func (t *traffic) carry(ctx context.Context, f flight, errs []error) {
 	statements := make([]statement, len(f.legs))
 	for i, l := range f.legs {
-		statements[i] = l.statement(f.rows > 1)
+		statements[i] = l.statement()
 	}
 	failed, err := t.send(ctx, statements)
 	for i, l := range f.legs {
@@ -154,11 +179,11 @@ func (t *traffic) carry(ctx context.Context, f flight, errs []error) {
 		case err == nil:
 			errs[i] = statements[i].finish(ctx)
 		case i != failed && failed != whole && divisible(err):
-			errs[i] = t.carryOne(ctx, l.statement(true))
+			errs[i] = t.carryOne(ctx, l.statement())
 		default:
 			errs[i] = err
 		}
-		if f.rows > 1 && divisible(errs[i]) {
+		if divides(errs[i], f.rows) {
 			errs[i] = errDivide
 		}
 	}

@@ -63,9 +63,9 @@ func newFlown(t *testing.T, s *Store, prefix string) *flown {
 	seen := f.released.Token
 	f.released.Token = store.NewToken()
 	f.statements = []statement{
-		s.reserve([]store.Reservation{f.reserved}, f.found[:], true),
-		s.acquire([]store.Acquisition{{Reservation: f.released, SeenToken: seen, SeenStatus: store.InProgress}}, f.acquired[:], true),
-		s.settle([]store.Settlement{{Key: f.completed.Key, Token: f.completed.Token, Outcome: store.Complete, Result: []byte("paid")}}, f.settled[:], true),
+		s.reserve([]store.Reservation{f.reserved}, f.found[:]),
+		s.acquire([]store.Acquisition{{Reservation: f.released, SeenToken: seen, SeenStatus: store.InProgress}}, f.acquired[:]),
+		s.settle([]store.Settlement{{Key: f.completed.Key, Token: f.completed.Token, Outcome: store.Complete, Result: []byte("paid")}}, f.settled[:]),
 	}
 	return f
 }

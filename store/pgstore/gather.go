@@ -7,10 +7,6 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
-// batchBytes bounds what the results in one statement may weigh, so that a
-// batch of large ones is neither one large message nor a large transaction.
-const batchBytes = 4 << 20
-
 // kind is how calls of one kind are carried out: share has the rows of concurrent
 // ones travel together, alone gives rows a statement of their own.
 type kind[A, R any] struct {
@@ -19,7 +15,7 @@ type kind[A, R any] struct {
 
 // apart is a kind of call that shares nothing.
 func apart[A, R any](do func(context.Context, []A) ([]R, error)) kind[A, R] {
-	return kind[A, R]{direct(do), direct(do)}
+	return kind[A, R]{dividing(direct(do)), direct(do)}
 }
 
 // gathered is a kind of call whose rows travel in the flights of traffic, in
@@ -29,7 +25,7 @@ func gathered[A, R any](
 ) kind[A, R] {
 	k := apart(func(ctx context.Context, rows []A) ([]R, error) {
 		answers := make([]R, len(rows))
-		err := t.carryOne(ctx, prepare(rows, answers, len(rows) > 1))
+		err := t.carryOne(ctx, prepare(rows, answers))
 		return answers, err
 	})
 	if t.size == 1 {
@@ -43,7 +39,8 @@ func gathered[A, R any](
 
 // gatherer makes concurrent calls of one kind share statements. Calls for one key
 // are carried out in the order in which they came, never two in one statement and
-// never two at a time.
+// never two at a time; but for rows that go alone because the statement that they
+// shared has failed.
 type gatherer[A, R any] struct {
 	*traffic
 	prepare preparing[A, R]
@@ -150,15 +147,15 @@ func (g *gatherer[A, R]) waiting() int { return len(g.queue) }
 
 // board takes the next rows from the queue: in order, but for those whose key is
 // under way already.
-func (g *gatherer[A, R]) board(most int) leg {
+func (g *gatherer[A, R]) board(rows, bytes int, joint bool) leg {
 	l := &rowsAboard[A, R]{gatherer: g}
 	var rest []*seat[A, R]
-	weight := 0
 	for i, s := range g.queue {
 		if s.ctx.Err() != nil {
 			continue
 		}
-		if len(l.seats) > 0 && (len(l.seats) == most || weight+g.weight(&s.row) > batchBytes) {
+		full := len(l.seats) == rows || l.bytes+g.weight(&s.row) > bytes
+		if full && (joint || len(l.seats) > 0) {
 			rest = append(rest, g.queue[i:]...)
 			break
 		}
@@ -168,7 +165,7 @@ func (g *gatherer[A, R]) board(most int) leg {
 			continue
 		}
 		g.busy[key] = struct{}{}
-		weight += g.weight(&s.row)
+		l.bytes += g.weight(&s.row)
 		l.seats = append(l.seats, s)
 	}
 	g.queue = rest
@@ -182,18 +179,19 @@ func (g *gatherer[A, R]) board(most int) leg {
 type rowsAboard[A, R any] struct {
 	*gatherer[A, R]
 	seats   []*seat[A, R]
+	bytes   int
 	answers []R
 }
 
-func (l *rowsAboard[A, R]) size() int { return len(l.seats) }
+func (l *rowsAboard[A, R]) size() (rows, bytes int) { return len(l.seats), l.bytes }
 
-func (l *rowsAboard[A, R]) statement(together bool) statement {
+func (l *rowsAboard[A, R]) statement() statement {
 	rows := make([]A, len(l.seats))
 	for i, s := range l.seats {
 		rows[i] = s.row
 	}
 	l.answers = make([]R, len(rows))
-	return l.prepare(rows, l.answers, together)
+	return l.prepare(rows, l.answers)
 }
 
 func (l *rowsAboard[A, R]) land(err error) {

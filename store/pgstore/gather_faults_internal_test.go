@@ -86,7 +86,7 @@ func TestWhoHasLeftMayUseItsBuffersAgain(t *testing.T) {
 			<-gate // for a connection of the pool
 			return whole, nil
 		})
-		share := gathered(traffic, func(rows []store.Settlement, _ []store.Settled, _ bool) statement {
+		share := gathered(traffic, func(rows []store.Settlement, _ []store.Settled) statement {
 			return statement{then: func(context.Context) error {
 				for _, r := range rows {
 					written[r.Key] = string(r.Result) + string(r.Failure)
@@ -179,7 +179,7 @@ func (r *rough) leave(keys []string) {
 
 // lane is a kind of call whose answers name the lane, the key and the token.
 func (r *rough) lane(t *traffic, name string) kind[store.Reservation, string] {
-	prepare := func(rows []store.Reservation, answers []string, _ bool) statement {
+	prepare := func(rows []store.Reservation, answers []string) statement {
 		keys := column(rows, func(r *store.Reservation) any { return r.Key })
 		return statement{sql: name, args: keys, then: func(context.Context) error {
 			for i, row := range rows {

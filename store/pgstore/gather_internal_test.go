@@ -28,7 +28,7 @@ type desk struct {
 }
 
 // prepare makes a statement that send understands.
-func (d *desk) prepare(rows []row, answers []string, _ bool) statement {
+func (d *desk) prepare(rows []row, answers []string) statement {
 	keys := column(rows, func(r *row) string { return r.key })
 	return statement{args: []any{keys}, then: func(context.Context) error {
 		for i, key := range keys {
@@ -150,6 +150,28 @@ func TestCallsGather(t *testing.T) {
 			})
 		})
 	}
+
+	t.Run("and large ones do not travel with other kinds", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			gate := make(chan struct{})
+			d := &desk{do: func(context.Context, int, []string) error { <-gate; return nil }}
+			lanes := d.lanes(oneFlight, 3)
+			var waits []func() []error
+			for i, rows := range [][]row{
+				{{"first", 0}},
+				{{"a", 0}, {"b", 0}},
+				{{"small", jointBytes}, {"one more", 1}, {"large", jointBytes + 1}},
+			} {
+				waits = append(waits, calls(lanes[i].share, rows...))
+			}
+			close(gate)
+			for _, wait := range waits {
+				require.NoError(t, errors.Join(wait()...))
+			}
+			require.Equal(t, [][]string{{"first"}, {"a", "b", "small"}, {"one more", "large"}}, d.batches)
+		})
+	})
 
 	t.Run("only with what others have queued: a lone call waits for nothing", func(t *testing.T) {
 		t.Parallel()

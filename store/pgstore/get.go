@@ -25,7 +25,7 @@ func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
 }
 
 // get reads the records that are there.
-func (s *Store) get(keys []string, found []store.Found, _ bool) statement {
+func (s *Store) get(keys []string, found []store.Found) statement {
 	var ord int
 	scan := newRecordScan(&ord)
 	return statement{sql: s.sql.get, args: []any{keys}, scan: func(rows pgx.Rows) error {

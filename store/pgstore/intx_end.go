@@ -68,12 +68,10 @@ func (x *inTx) resolve(ctx context.Context, s store.Settlement, into any, cause 
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.t.Patience())
 	defer cancel()
 	found, err := retried(detached, x.s, retryable, func(ctx context.Context) (store.Record, error) {
-		select {
-		case x.s.waiting <- struct{}{}:
-			defer func() { <-x.s.waiting }()
-		case <-ctx.Done():
+		if !x.s.settler.take(ctx) {
 			return store.Record{}, ctx.Err()
 		}
+		defer x.s.settler.leave()
 		return x.s.lockRecord(ctx, x.s.pool, x.s.sql.lock, s.Key, "lock_timeout", lockWait)
 	})
 	lost := fmt.Errorf("dedupe: pgstore: the commit was not answered: %s", describe(cause))

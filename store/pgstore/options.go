@@ -55,7 +55,7 @@ type Options struct {
 	// way at a time before calls gather; one that takes longer than a quarter of a second
 	// does not count. Calls that write (reserve, take over, settle) travel together, in one
 	// transaction, except through a Pool that is shared. More of them are smaller batches,
-	// and connections: the store's own pool has two for each, and one. Defaults to 2, at
+	// and connections: the store's own pool has two for each, and three. Defaults to 2, at
 	// most 64.
 	BatchesInFlight int
 }
@@ -87,9 +87,10 @@ func (o Options) validate() error {
 }
 
 // connections is the size of the store's own pool. Calls that gather need one for each
-// batch under way, reading or writing; renewals and the settlement that waits for a
-// locked record share another with all the rest.
-func (o Options) connections() int { return 2*o.BatchesInFlight + 1 }
+// batch under way, reading or writing; the settlement that waits for a locked record and
+// the reservation that waits for an inserted one have one each, and renewals share
+// another with all the rest.
+func (o Options) connections() int { return 2*o.BatchesInFlight + 3 }
 
 // withDefaults returns the options with every zero field filled in but Schema
 // and MaxRetries, whose zero value is their meaning.

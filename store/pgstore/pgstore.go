@@ -23,6 +23,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
@@ -56,9 +57,8 @@ type Store struct {
 	// microseconds since the epoch.
 	evictFrom atomic.Int64
 
-	// waiting is held by the one settlement that waits for a locked record, so
-	// that the others cannot take up all of the store's own connections.
-	waiting chan struct{}
+	// Who waits for a locked record, or for one that is being inserted.
+	settler, reserver turns
 
 	closed    atomic.Bool
 	closeOnce sync.Once
@@ -71,13 +71,13 @@ type Store struct {
 // cannot work behind the transaction pooler that it is connected to.
 //
 // Given a *[pgxpool.Pool], the store opens a small pool of its own with the same
-// configuration (five connections, see [Options.BatchesInFlight], made when they
+// configuration (seven connections, see [Options.BatchesInFlight], made when they
 // are needed): a pool whose connections are all taken by activities could
 // otherwise stop the very calls that let these activities end. Where prepared
 // statements are kept, the sessions of that pool also keep their plans, which
 // spares the server half of the work for a single call, and concurrent calls that
-// write share round trips as a batch of pgx, which a pgx.BatchTracer sees. Any other
-// Pool is shared, and its statements are planned each time. The pool itself stays the
+// write share round trips, unless the pool has a tracer that is no pgx.BatchTracer. Any
+// other Pool is shared, and its statements are planned each time. The pool itself stays the
 // caller's; close it after the store.
 func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 	if err := validPool(pool); err != nil {
@@ -90,7 +90,7 @@ func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 		callers: pool,
 		pool:    pool,
 		options: options.withDefaults(),
-		waiting: make(chan struct{}, 1),
+		settler: newTurns(), reserver: newTurns(),
 	}
 	s.callersSQL = newStatements(s.options, false)
 	s.sql = s.callersSQL
@@ -126,13 +126,25 @@ func (s *Store) gather() {
 	own := func() *traffic { return newTraffic(s.options, s.send) }
 	writing := own()
 	writes := func() *traffic { return writing }
-	if s.own == nil { // a Pool cannot carry out several statements at once
+	if !s.joint() {
 		writes = own
 	}
 	s.getting = gathered(own(), s.get, func(key *string) string { return *key }, weightless[string], strings.Clone)
 	s.reserving = gathered(writes(), s.reserve, reservationKey, weightless[store.Reservation], cloneReservation)
 	s.acquiring = gathered(writes(), s.acquire, acquisitionKey, weightless[store.Acquisition], cloneAcquisition)
 	s.settling = gathered(writes(), s.settle, settlementKey, settlementBytes, cloneSettlement)
+	s.reserving.alone = direct(s.reserveAlone)
+}
+
+// joint tells whether several statements can be carried out at once: not by a Pool, nor
+// under a tracer that is told only when such a statement ends.
+func (s *Store) joint() bool {
+	if s.own == nil {
+		return false
+	}
+	tracer := s.own.Config().ConnConfig.Tracer
+	_, traces := tracer.(pgx.BatchTracer)
+	return tracer == nil || traces
 }
 
 // Close ends the store: it waits for the calls that use the store's own

@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -61,11 +62,32 @@ func (s *Store) reserveUnseen(ctx context.Context, rows []store.Reservation, fou
 	return true
 }
 
-func (s *Store) reserve(rows []store.Reservation, found []store.Found, together bool) statement {
-	sql := s.sql.reserve
-	if together {
-		sql = s.sql.reserveTogether
+// reserve waits a moment for a transaction that has inserted one of the keys.
+func (s *Store) reserve(rows []store.Reservation, found []store.Found) statement {
+	return s.reserveWithin(stalledAfter, rows, found)
+}
+
+// reserveAlone reserves a row whose statement has failed. Where another transaction has
+// inserted its key, it takes turns with others who wait for one: together they would
+// wait with all of the store's connections.
+func (s *Store) reserveAlone(ctx context.Context, rows []store.Reservation) ([]store.Found, error) {
+	within := func(wait time.Duration) ([]store.Found, error) {
+		found := make([]store.Found, len(rows))
+		err := s.reserveWithin(wait, rows, found).run(ctx, s.pool)
+		return found, err
 	}
+	found, err := within(glance)
+	if sqlState(err) != codeLockTimeout {
+		return found, err
+	}
+	if !s.reserver.take(ctx) {
+		return found, err
+	}
+	defer s.reserver.leave()
+	return within(patience(ctx))
+}
+
+func (s *Store) reserveWithin(wait time.Duration, rows []store.Reservation, found []store.Found) statement {
 	var ord, count, insertions int
 	var keys, inserted []string // of the insertions, where they are not all that are left
 	newScan := newRecordScan
@@ -74,8 +96,8 @@ func (s *Store) reserve(rows []store.Reservation, found []store.Found, together 
 	}
 	scan := newScan(&ord, &count, &keys)
 	return statement{
-		sql:  sql,
-		args: reservationArgs(rows, func(r *store.Reservation) *store.Reservation { return r }),
+		sql:  s.sql.reserve,
+		args: append(reservationArgs(rows, func(r *store.Reservation) *store.Reservation { return r }), lockTimeout(wait)),
 		scan: func(rows pgx.Rows) error {
 			if err := scan.read(rows); err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,13 +79,16 @@ const (
 	codeDeadlock          = "40P01"
 	codeCancelled         = "57014"
 	codeLockTimeout       = "55P03"
-	codeCardinality       = "21000"
 	classConnection       = "08"
 	classData             = "22"
 	classConstraint       = "23"
 	classResources        = "53"
 	classOperator         = "57P0"
 	classAuthorization    = "28"
+	classTransaction      = "25" // read-only, for instance
+	classUnsupported      = "0A" // a kept plan's columns have changed
+	classSyntax           = "42" // names and privileges
+	classStatement        = "26"
 	codeUndefinedDatabase = "3D000"
 )
 
@@ -105,18 +109,21 @@ func retryable(err error) bool {
 }
 
 // divisible tells whether one row may have failed a statement of many: the database
-// refused it, waited for it in vain, or answered what cannot be read.
+// refused it, waited for it in vain, or answered what cannot be read. Triggers and
+// damaged pages may use any code, so that it is told from what concerns all rows alike.
 func divisible(err error) bool {
 	var scan scanError
 	if errors.As(err, &scan) {
 		return true
 	}
 	code := sqlState(err)
-	switch code {
-	case codeDeadlock, codeCancelled, codeLockTimeout, codeCardinality:
-		return true
-	}
-	return dataFault(code)
+	return code != "" && !slices.ContainsFunc(classesOfAll, func(class string) bool { return strings.HasPrefix(code, class) })
+}
+
+// classesOfAll are the classes of errors that every row would meet.
+var classesOfAll = []string{
+	classConnection, classResources, classOperator, classAuthorization, classTransaction, classUnsupported,
+	classSyntax, classStatement, codeUndefinedDatabase,
 }
 
 // dataFault tells whether the database refused a value.

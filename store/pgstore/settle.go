@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,10 +22,6 @@ var settleds = map[string]store.Settled{
 	"missing": store.Missing,
 	"locked":  settledLocked,
 }
-
-// lockWait is how long one try waits for a locked record. It is short beside a
-// call, so that several such records take turns.
-const lockWait = 500 * time.Millisecond
 
 // Settle ends executions through the store's own connections. It settles first,
 // in one statement, what nobody has locked, and then waits for the rest, one by
@@ -46,7 +41,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 }
 
 // settle carries out the settlements of records that nobody has locked.
-func (s *Store) settle(rows []store.Settlement, settled []store.Settled, _ bool) statement {
+func (s *Store) settle(rows []store.Settlement, settled []store.Settled) statement {
 	if slices.ContainsFunc(rows, func(t store.Settlement) bool { return t.Outcome != store.Complete }) {
 		return asking(s.sql.settle, settlementArgs(rows), settled, settleds)
 	}
@@ -100,12 +95,10 @@ func (s *Store) settleLocked(ctx context.Context, row store.Settlement) (store.S
 	return retried(ctx, s, func(err error) bool {
 		return retryable(err) || errors.Is(err, errStillLocked)
 	}, func(ctx context.Context) (store.Settled, error) {
-		select {
-		case s.waiting <- struct{}{}:
-			defer func() { <-s.waiting }()
-		case <-ctx.Done():
+		if !s.settler.take(ctx) {
 			return 0, ctx.Err()
 		}
+		defer s.settler.leave()
 		return s.settleAlone(ctx, row)
 	})
 }
@@ -115,12 +108,8 @@ func (s *Store) settleLocked(ctx context.Context, row store.Settlement) (store.S
 var errStillLocked = fmt.Errorf("%w: the record changed hands while its settlement waited", store.ErrContended)
 
 func (s *Store) settleAlone(ctx context.Context, row store.Settlement) (store.Settled, error) {
-	wait := lockWait
-	if end, ok := ctx.Deadline(); ok {
-		wait = max(min(wait, time.Until(end)*3/4), time.Millisecond)
-	}
 	rows := []store.Settlement{row}
-	args := append(settlementArgs(rows), fmt.Sprintf("%dms", wait.Milliseconds()))
+	args := append(settlementArgs(rows), lockTimeout(patience(ctx)))
 	settled, err := ask(ctx, s.pool, s.sql.settleAlone, args, 1, settleds)
 	if err == nil && settled[0] == settledLocked {
 		err = errStillLocked

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // statement is one statement with its arguments, and what becomes of the answer.
@@ -15,9 +16,8 @@ type statement struct {
 	then func(context.Context) error
 }
 
-// preparing makes the statement that carries out rows and answers for each. together
-// says that others would wait for it, or fail with it.
-type preparing[A, R any] func(rows []A, answers []R, together bool) statement
+// preparing makes the statement that carries out rows and answers for each.
+type preparing[A, R any] func(rows []A, answers []R) statement
 
 // run carries the statement out.
 func (q statement) run(ctx context.Context, pool Pool) error {
@@ -45,11 +45,16 @@ func (s *Store) send(ctx context.Context, statements []statement) (failed int, e
 		q := statements[0]
 		return 0, query(ctx, s.pool, q.sql, q.args, q.scan)
 	}
+	conn, err := s.own.Acquire(ctx)
+	if err != nil {
+		return whole, err
+	}
+	defer conn.Release()
 	batch := &pgx.Batch{}
 	for _, q := range statements {
 		batch.Queue(q.sql, q.args...)
 	}
-	results := s.own.SendBatch(ctx, batch)
+	results := conn.SendBatch(ctx, batch)
 	defer func() {
 		// What was answered is true only once the transaction has been committed.
 		if end := results.Close(); err == nil {
@@ -70,7 +75,17 @@ func (s *Store) send(ctx context.Context, statements []statement) (failed int, e
 
 // query runs a statement and gives each of its rows to scan.
 func query(ctx context.Context, pool Pool, sql string, args []any, scan func(pgx.Rows) error) error {
-	rows, err := pool.Query(ctx, sql, args...)
+	run := pool.Query
+	if p, ok := pool.(*pgxpool.Pool); ok {
+		// A pool would keep the connection for ever when a tracer panics.
+		conn, err := p.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		run = conn.Query
+	}
+	rows, err := run(ctx, sql, args...)
 	if err != nil {
 		return err
 	}

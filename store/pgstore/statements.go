@@ -1,7 +1,6 @@
 package pgstore
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -78,12 +77,17 @@ const replanned = `(SELECT count(*) > 0
 // setPlansSQL makes the plans of a session of ours independent of the table's
 // size, and then keeps them. $1 is the process that answered at login: behind a
 // pooler it is another one, whose next client would inherit the settings. JIT
-// compilation would cost more than any of the statements.
+// compilation would cost more than any of the statements. With the keepalives the
+// server notices within half a minute, not hours, that a worker was cut off: what it
+// had locked with half of a flight is free then.
 const setPlansSQL = `
 SELECT set_config('plan_cache_mode', 'force_generic_plan', false),
     set_config('enable_seqscan', 'off', false),
     set_config('enable_mergejoin', 'off', false),
-    set_config('jit', 'off', false)
+    set_config('jit', 'off', false),
+    set_config('tcp_keepalives_idle', '15', false),
+    set_config('tcp_keepalives_interval', '5', false),
+    set_config('tcp_keepalives_count', '3', false)
 WHERE pg_backend_pid() = $1::bigint`
 
 // plansSetSQL tells whether setPlansSQL took effect.
@@ -111,9 +115,8 @@ const reservationNames = `key, request_hash, token, lease_us, retention_us,
 // number of its key, and one that counts what was inserted. A row that comes into
 // being after the snapshot is in neither; only then are the keys of the others named.
 //
-// It waits for a transaction that has inserted one of its keys and not ended. One
-// that carries several rows sets a limit to that, after which each goes by itself:
-// see reserveTogetherSQL.
+// It waits for a transaction that has inserted one of its keys and not ended, as long
+// as $19 says.
 const reserveSQL = `
 WITH found AS MATERIALIZED (
     SELECT i.ord, {found}
@@ -137,7 +140,7 @@ WITH found AS MATERIALIZED (
     FROM (
         SELECT i.*, clock_timestamp() AS now
         FROM ` + reservationInput + `) WITH ORDINALITY AS i (` + reservationNames + `, ord)
-        WHERE i.ord NOT IN (SELECT f.ord FROM found f){limit}
+        WHERE i.ord NOT IN (SELECT f.ord FROM found f) AND (SELECT set_config('lock_timeout', $19::text, true)) IS NOT NULL
         ORDER BY i.key COLLATE "C"
     ) i
     ON CONFLICT (key) DO NOTHING
@@ -147,14 +150,6 @@ SELECT r.ord, 0::bigint, NULL::text[], {record} FROM found r
 UNION ALL
 SELECT 0, count(*), CASE WHEN count(*) < cardinality($1::text[]) - (SELECT count(*) FROM found) THEN array_agg(n.key) END, {none}
 FROM inserted n HAVING count(*) > 0`
-
-// reserveLimit is what reserveTogetherSQL has in place of {limit}.
-var reserveLimit = fmt.Sprintf(` AND (SELECT set_config('lock_timeout', '%dms', true)) IS NOT NULL`, stalledAfter.Milliseconds())
-
-var (
-	reserveAloneSQL    = strings.Replace(reserveSQL, "{limit}", "", 1)
-	reserveTogetherSQL = strings.Replace(reserveSQL, "{limit}", reserveLimit, 1)
-)
 
 // acquireSQL gives records to new owners. What does not fit the record as it is
 // seen is not even locked.
@@ -395,7 +390,7 @@ type statements struct {
 	records string // the table's name, as it stands in the statements
 	packed  bool   // reserve answers with packed records
 
-	reserve, reserveTogether, acquire, renew, complete, settle, settleAlone, get, lock, evict, checkSession, checkSchema string
+	reserve, acquire, renew, complete, settle, settleAlone, get, lock, evict, checkSession, checkSchema string
 }
 
 // newStatements puts in the names of the tables. Where the sessions keep plans by
@@ -415,19 +410,18 @@ func newStatements(o Options, keepPlans bool) statements {
 	put := strings.NewReplacer("{records}", records, "{version}", name("idempotency_schema"), "{replanned}", plan,
 		"{found}", found, "{record}", record, "{none}", none).Replace
 	return statements{
-		records:         records,
-		packed:          keepPlans,
-		reserve:         put(reserveAloneSQL),
-		reserveTogether: put(reserveTogetherSQL),
-		acquire:         put(acquireSQL),
-		renew:           put(renewSQL),
-		complete:        put(completeSQL),
-		settle:          put(settleSQL),
-		settleAlone:     put(settleAloneSQL),
-		get:             put(getSQL),
-		evict:           put(evictSQL),
-		checkSession:    put(checkSessionSQL),
-		checkSchema:     put(checkSchemaSQL),
-		lock:            put(lockSQL),
+		records:      records,
+		packed:       keepPlans,
+		reserve:      put(reserveSQL),
+		acquire:      put(acquireSQL),
+		renew:        put(renewSQL),
+		complete:     put(completeSQL),
+		settle:       put(settleSQL),
+		settleAlone:  put(settleAloneSQL),
+		get:          put(getSQL),
+		evict:        put(evictSQL),
+		checkSession: put(checkSessionSQL),
+		checkSchema:  put(checkSchemaSQL),
+		lock:         put(lockSQL),
 	}
 }

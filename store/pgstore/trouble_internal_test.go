@@ -1,0 +1,194 @@
+package pgstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+)
+
+// joint are kinds of calls whose rows a test puts into one flight.
+type joint struct {
+	*traffic
+	reserving *gatherer[store.Reservation, store.Found]
+	settling  *gatherer[store.Settlement, store.Settled]
+}
+
+func newJoint(s *Store) joint {
+	t := newTraffic(oneFlight.withDefaults(), s.send)
+	gathered(t, s.reserve, reservationKey, weightless[store.Reservation], cloneReservation)
+	gathered(t, s.settle, settlementKey, settlementBytes, cloneSettlement)
+	return joint{t, t.lanes[0].(*gatherer[store.Reservation, store.Found]), t.lanes[1].(*gatherer[store.Settlement, store.Settled])}
+}
+
+// fly has two reservations and a completion travel together.
+func (j joint) fly(ctx context.Context, a, b, completed store.Reservation) (reserved *party[store.Reservation, store.Found], settled *party[store.Settlement, store.Settled]) {
+	reserved, seats := newParty[store.Reservation, store.Found](ctx, []store.Reservation{a, b}, cloneReservation)
+	settled, seat := newParty[store.Settlement, store.Settled](ctx,
+		[]store.Settlement{{Key: completed.Key, Token: completed.Token, Outcome: store.Complete, Result: []byte("paid")}}, cloneSettlement)
+	j.mu.Lock()
+	j.reserving.queue = append(j.reserving.queue, &seats[0], &seats[1])
+	j.settling.queue = append(j.settling.queue, &seat[0])
+	j.dispatch()
+	j.mu.Unlock()
+	<-reserved.done
+	<-settled.done
+	return reserved, settled
+}
+
+func TestTroubleOfOneRowIsItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]string{
+		"which a trigger refuses": `
+			CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+			$$ BEGIN IF NEW.key = 'bad' THEN RAISE 'frozen'; END IF; RETURN NEW; END $$;
+			CREATE TRIGGER frozen BEFORE INSERT ON idempotency_records FOR EACH ROW EXECUTE FUNCTION refuse()`,
+		"whose record is damaged": `
+			CREATE EXTENSION pg_surgery;
+			INSERT INTO idempotency_records SELECT (jsonb_populate_record(r, '{"key": "bad", "status": "completed"}')).* FROM idempotency_records r;
+			UPDATE idempotency_records SET response_body = (SELECT decode(string_agg(md5(i::text), ''), 'hex') FROM generate_series(1, 1000) i) WHERE key = 'bad';
+			DO $$ DECLARE toast text := (SELECT reltoastrelid::regclass FROM pg_class WHERE oid = 'idempotency_records'::regclass);
+			BEGIN EXECUTE format('SELECT heap_force_kill(%L::regclass, (SELECT array_agg(ctid) FROM %s))', toast, toast); END $$`,
+		"whose record cannot be read": `
+			INSERT INTO idempotency_records SELECT (jsonb_populate_record(r, '{"key": "bad", "expires_at": "infinity"}')).* FROM idempotency_records r`,
+	} {
+		t.Run("a reservation "+name, func(t *testing.T) {
+			t.Parallel()
+			s, pool := requireOwnStore(t)
+			paid, neighbour, bad := newReservation("paid"), newReservation("neighbour"), newReservation("bad")
+			_, err := s.Reserve(t.Context(), []store.Reservation{paid})
+			require.NoError(t, err)
+			if _, err := pool.Exec(t.Context(), spoil); err != nil && name == "whose record is damaged" {
+				t.Skipf("no pg_surgery here: %v", err)
+			} else {
+				require.NoError(t, err)
+			}
+			reserved, settled := newJoint(s).fly(t.Context(), bad, neighbour, paid)
+			require.NoError(t, settled.errs[0])
+			require.Equal(t, store.Applied, settled.answers[0])
+			require.Equal(t, []error{errDivide, errDivide}, reserved.errs)
+			_, errs := s.reserving.alone(t.Context(), []store.Reservation{neighbour})
+			require.NoError(t, errs[0])
+			_, err = s.Reserve(t.Context(), []store.Reservation{bad})
+			require.Error(t, err)
+			requireStatus(t, s, neighbour, store.InProgress)
+			requireStatus(t, s, paid, store.Completed)
+		})
+	}
+}
+
+func TestTheServerSoonNoticesThatAWorkerWasCutOff(t *testing.T) {
+	t.Parallel()
+	s, _ := requireOwnStore(t)
+	var idle string
+	var local bool // through a socket, which has no such thing
+	require.NoError(t, s.own.QueryRow(t.Context(), `SELECT current_setting('tcp_keepalives_idle'), inet_client_addr() IS NULL`).Scan(&idle, &local))
+	require.Equal(t, map[bool]string{false: "15", true: "0"}[local], idle)
+}
+
+// faultyTracer panics when a batch begins.
+type faultyTracer struct{ queryTracer }
+
+func (faultyTracer) TraceBatchStart(context.Context, *pgx.Conn, pgx.TraceBatchStartData) context.Context {
+	panic("tracer")
+}
+func (faultyTracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (faultyTracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+
+// queryTracer counts the statements that ended without having begun.
+type queryTracer struct{ orphans *atomic.Int64 }
+
+type begun struct{}
+
+func (queryTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return context.WithValue(ctx, begun{}, true)
+}
+
+func (q queryTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
+	if ctx.Value(begun{}) == nil {
+		q.orphans.Add(1)
+	}
+}
+
+func TestTracers(t *testing.T) {
+	t.Parallel()
+
+	t.Run("that panic cost the store no connection", func(t *testing.T) {
+		t.Parallel()
+		s, _ := requireOwnStore(t, func(c *pgxpool.Config) {
+			c.ConnConfig.Tracer = faultyTracer{queryTracer{new(atomic.Int64)}}
+		})
+		require.True(t, s.joint())
+		paid := newReservation("paid")
+		_, err := s.Reserve(t.Context(), []store.Reservation{paid})
+		require.NoError(t, err)
+		reserved, settled := newJoint(s).fly(t.Context(), newReservation("a"), newReservation("b"), paid)
+		require.Equal(t, []error{errDivide, errDivide, errDivide}, append(reserved.errs, settled.errs...))
+		require.Zero(t, s.own.Stat().AcquiredConns())
+		s.Close() // would wait for them
+	})
+
+	t.Run("of queries only see each statement begin and end", func(t *testing.T) {
+		t.Parallel()
+		tracer := queryTracer{new(atomic.Int64)}
+		s, _ := requireOwnStore(t, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
+		require.False(t, s.joint())
+		f := newFlown(t, s, "")
+		for _, q := range f.statements {
+			_, err := s.send(t.Context(), []statement{q})
+			require.NoError(t, err)
+		}
+		require.Zero(t, tracer.orphans.Load())
+	})
+}
+
+func TestReservationsThatWaitLeaveConnectionsToOthers(t *testing.T) {
+	t.Parallel()
+	_, pool := requireOwnStore(t)
+	s, err := New(t.Context(), pool, Options{CallTimeout: 3 * time.Second})
+	require.NoError(t, err)
+	defer s.Close()
+	mine := newReservation("mine")
+	_, err = s.Reserve(t.Context(), []store.Reservation{mine})
+	require.NoError(t, err)
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	const held = 24
+	for i := range held {
+		_, err := tx.Exec(t.Context(), `INSERT INTO idempotency_records
+			SELECT (jsonb_populate_record(r, jsonb_build_object('key', $1::text))).* FROM idempotency_records r WHERE key = 'mine'`, fmt.Sprint("held ", i))
+		require.NoError(t, err)
+	}
+	var all sync.WaitGroup
+	var refused atomic.Int64
+	for i := range held {
+		all.Go(func() {
+			for range 2 { // as Temporal repeats it
+				if _, err := s.Reserve(t.Context(), []store.Reservation{newReservation(fmt.Sprint("held ", i))}); err != nil {
+					refused.Add(1)
+				}
+			}
+		})
+	}
+	for i := 0; refused.Load() < 2*held; i++ {
+		renewed, err := s.Renew(t.Context(), []store.Lease{{Key: mine.Key, Token: mine.Token, Duration: time.Minute}})
+		require.NoError(t, err)
+		require.Equal(t, store.Renewed, renewed[0])
+		free := newReservation(fmt.Sprint("free ", i))
+		_, err = s.Reserve(t.Context(), []store.Reservation{free})
+		require.NoError(t, err)
+		settled, err := s.Settle(t.Context(), []store.Settlement{{Key: free.Key, Token: free.Token, Outcome: store.Complete}})
+		require.NoError(t, err)
+		require.Equal(t, store.Applied, settled[0])
+	}
+	all.Wait()
+}
