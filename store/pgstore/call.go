@@ -43,7 +43,8 @@ var errDivide = errors.New("dedupe: pgstore: a statement of several rows failed 
 // alone from now on. One that waited for its key in vain is, even if it was the only
 // one: who waits alone takes turns with others who do.
 func divides(err error, rows int) bool {
-	return divisible(err) && (rows > 1 || sqlState(err) == codeLockTimeout)
+	code := sqlState(err)
+	return divisible(err) && (rows > 1 || code == codeLockTimeout || code == codeCancelled)
 }
 
 // direct sends the rows in one statement of their own.

@@ -12,6 +12,11 @@ import (
 // has inserted the same key, must not stop every other call.
 const stalledAfter = 250 * time.Millisecond
 
+// stalledAfter is less where calls are short: a few flights must fit into one.
+func (o Options) stalledAfter() time.Duration {
+	return max(min(stalledAfter, o.CallTimeout/8), time.Millisecond)
+}
+
 // traffic makes concurrent calls share round trips and commits: group commit. There
 // is no timer in it. A call that finds nothing under way goes at once; those that come
 // meanwhile go together, so that flights grow with the load and a lone call waits for
@@ -28,6 +33,7 @@ type traffic struct {
 	size    int           // most rows in a statement
 	flights int           // most of them under way, those that stall apart
 	timeout time.Duration // of a flight that no caller bounds
+	stalled time.Duration // after which it keeps nobody from departing
 	// send carries out statements in one transaction. failed is the one that failed,
 	// if it was one of them.
 	send func(context.Context, []statement) (failed int, err error)
@@ -72,7 +78,7 @@ type flight struct {
 }
 
 func newTraffic(o Options, send func(context.Context, []statement) (int, error)) *traffic {
-	return &traffic{size: o.BatchSize, flights: o.BatchesInFlight, timeout: o.CallTimeout, send: send}
+	return &traffic{size: o.BatchSize, flights: o.BatchesInFlight, timeout: o.CallTimeout, stalled: o.stalledAfter(), send: send}
 }
 
 func (t *traffic) waiting() (rows int) {
@@ -143,7 +149,7 @@ func (t *traffic) fly(ctx context.Context, f flight) {
 		}
 		t.dispatch()
 	}
-	stalled := time.AfterFunc(stalledAfter, func() {
+	stalled := time.AfterFunc(t.stalled, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		leave()
@@ -178,7 +184,7 @@ func (t *traffic) carry(ctx context.Context, f flight, errs []error) {
 		switch {
 		case err == nil:
 			errs[i] = statements[i].finish(ctx)
-		case i != failed && failed != whole && divisible(err):
+		case i != failed && failed != whole && (sqlState(err) != "" || divisible(err)):
 			errs[i] = t.carryOne(ctx, l.statement())
 		default:
 			errs[i] = err

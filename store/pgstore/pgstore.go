@@ -134,6 +134,9 @@ func (s *Store) gather() {
 	s.acquiring = gathered(writes(), s.acquire, acquisitionKey, weightless[store.Acquisition], cloneAcquisition)
 	s.settling = gathered(writes(), s.settle, settlementKey, settlementBytes, cloneSettlement)
 	s.reserving.alone = direct(s.reserveAlone)
+	if s.options.BatchSize == 1 {
+		s.reserving.share = s.reserving.alone
+	}
 }
 
 // joint tells whether several statements can be carried out at once: not by a Pool, nor

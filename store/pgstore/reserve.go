@@ -64,12 +64,12 @@ func (s *Store) reserveUnseen(ctx context.Context, rows []store.Reservation, fou
 
 // reserve waits a moment for a transaction that has inserted one of the keys.
 func (s *Store) reserve(rows []store.Reservation, found []store.Found) statement {
-	return s.reserveWithin(stalledAfter, rows, found)
+	return s.reserveWithin(s.options.stalledAfter(), rows, found)
 }
 
 // reserveAlone reserves a row whose statement has failed. Where another transaction has
 // inserted its key, it takes turns with others who wait for one: together they would
-// wait with all of the store's connections.
+// wait with all of the store's connections. Who gets no turn looks again.
 func (s *Store) reserveAlone(ctx context.Context, rows []store.Reservation) ([]store.Found, error) {
 	within := func(wait time.Duration) ([]store.Found, error) {
 		found := make([]store.Found, len(rows))
@@ -80,7 +80,7 @@ func (s *Store) reserveAlone(ctx context.Context, rows []store.Reservation) ([]s
 	if sqlState(err) != codeLockTimeout {
 		return found, err
 	}
-	if !s.reserver.take(ctx) {
+	if !s.reserver.takeSoon(ctx) {
 		return found, err
 	}
 	defer s.reserver.leave()

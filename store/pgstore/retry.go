@@ -79,6 +79,7 @@ const (
 	codeDeadlock          = "40P01"
 	codeCancelled         = "57014"
 	codeLockTimeout       = "55P03"
+	codeChangedPlan       = "0A000" // a column has another type: the driver prepares anew
 	classConnection       = "08"
 	classData             = "22"
 	classConstraint       = "23"
@@ -86,7 +87,7 @@ const (
 	classOperator         = "57P0"
 	classAuthorization    = "28"
 	classTransaction      = "25" // read-only, for instance
-	classUnsupported      = "0A" // a kept plan's columns have changed
+	classUnsupported      = "0A"
 	classSyntax           = "42" // names and privileges
 	classStatement        = "26"
 	codeUndefinedDatabase = "3D000"
@@ -98,7 +99,7 @@ const (
 func retryable(err error) bool {
 	if code := sqlState(err); code != "" {
 		switch code {
-		case codeSerialization, codeDeadlock, codeCancelled, codeLockTimeout:
+		case codeSerialization, codeDeadlock, codeCancelled, codeLockTimeout, codeChangedPlan:
 			return true
 		}
 		return strings.HasPrefix(code, classConnection) || strings.HasPrefix(code, classResources) ||
@@ -115,6 +116,10 @@ func divisible(err error) bool {
 	var scan scanError
 	if errors.As(err, &scan) {
 		return true
+	}
+	var answer *pgconn.PgError
+	if errors.As(err, &answer) && answer.Code == codeNoPrivilege {
+		return answer.Routine == "ExecWithCheckOptions" // row-level security
 	}
 	code := sqlState(err)
 	return code != "" && !slices.ContainsFunc(classesOfAll, func(class string) bool { return strings.HasPrefix(code, class) })

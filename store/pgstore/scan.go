@@ -44,7 +44,7 @@ func (p packedRecord) ScanNull() error { return nil }
 
 func (p packedRecord) ScanIndex(i int) any {
 	if i >= len(p) {
-		return nil // which the driver refuses
+		return nil // which the driver skips
 	}
 	return p[i]
 }

@@ -77,7 +77,7 @@ func (s *Store) send(ctx context.Context, statements []statement) (failed int, e
 func query(ctx context.Context, pool Pool, sql string, args []any, scan func(pgx.Rows) error) error {
 	run := pool.Query
 	if p, ok := pool.(*pgxpool.Pool); ok {
-		// A pool would keep the connection for ever when a tracer panics.
+		// A pool would keep the connection for ever when a tracer of queries panics.
 		conn, err := p.Acquire(ctx)
 		if err != nil {
 			return err

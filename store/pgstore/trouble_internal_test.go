@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -150,24 +151,96 @@ func TestTracers(t *testing.T) {
 	})
 }
 
+// hold inserts keys in a transaction that stays open; the record "mine" must exist.
+func hold(t *testing.T, pool *pgxpool.Pool, keys ...string) pgx.Tx {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
+	for _, key := range keys {
+		_, err := tx.Exec(t.Context(), `INSERT INTO idempotency_records
+			SELECT (jsonb_populate_record(r, jsonb_build_object('key', $1::text))).* FROM idempotency_records r WHERE key = 'mine'`, key)
+		require.NoError(t, err)
+	}
+	return tx
+}
+
+func numbered(name string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprint(name, i)
+	}
+	return names
+}
+
+func TestAReservationThatWaitsNoticesWhenItsKeyIsFree(t *testing.T) {
+	t.Parallel()
+	s, pool := requireOwnStore(t)
+	_, err := s.Reserve(t.Context(), []store.Reservation{newReservation("mine")})
+	require.NoError(t, err)
+	held := numbered("held ", 40) // more than get a turn in the time of a call
+	hold(t, pool, held...)
+	freed := hold(t, pool, "freed")
+	var all sync.WaitGroup
+	defer all.Wait()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	for _, key := range held {
+		all.Go(func() { _, _ = s.Reserve(ctx, []store.Reservation{newReservation(key)}) })
+	}
+	time.AfterFunc(time.Second, func() { _ = freed.Rollback(context.WithoutCancel(t.Context())) })
+	found, err := s.Reserve(t.Context(), []store.Reservation{newReservation("freed")})
+	require.NoError(t, err)
+	require.True(t, found[0].Inserted)
+}
+
+func TestStoreOutlivesAColumnsType(t *testing.T) {
+	t.Parallel()
+	s, pool := requireOwnStore(t)
+	mine := newReservation("mine")
+	_, err := s.Reserve(t.Context(), []store.Reservation{mine})
+	require.NoError(t, err)
+	_, err = s.Get(t.Context(), mine.Key)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `ALTER TABLE idempotency_records ALTER COLUMN generation TYPE bigint`)
+	require.NoError(t, err)
+	_, err = s.Get(t.Context(), mine.Key)
+	require.NoError(t, err)
+	f := newFlown(t, s, "")
+	_, err = s.send(t.Context(), f.statements)
+	require.NoError(t, err)
+}
+
+func TestFlightsAreShortBesideCalls(t *testing.T) {
+	t.Parallel()
+	for timeout, want := range map[time.Duration]time.Duration{
+		time.Millisecond: time.Millisecond, 200 * time.Millisecond: 25 * time.Millisecond, time.Minute: stalledAfter,
+	} {
+		require.Equal(t, want, Options{CallTimeout: timeout}.stalledAfter())
+	}
+}
+
 func TestReservationsThatWaitLeaveConnectionsToOthers(t *testing.T) {
 	t.Parallel()
+	for _, size := range []int{1, defaultBatchSize} {
+		t.Run(fmt.Sprintf("with %d in a batch", size), func(t *testing.T) {
+			t.Parallel()
+			requireConnectionsForOthers(t, size)
+		})
+	}
+}
+
+func requireConnectionsForOthers(t *testing.T, size int) {
+	t.Helper()
 	_, pool := requireOwnStore(t)
-	s, err := New(t.Context(), pool, Options{CallTimeout: 3 * time.Second})
+	s, err := New(t.Context(), pool, Options{CallTimeout: 3 * time.Second, BatchSize: size})
 	require.NoError(t, err)
 	defer s.Close()
 	mine := newReservation("mine")
 	_, err = s.Reserve(t.Context(), []store.Reservation{mine})
 	require.NoError(t, err)
-	tx, err := pool.Begin(t.Context())
-	require.NoError(t, err)
-	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 	const held = 24
-	for i := range held {
-		_, err := tx.Exec(t.Context(), `INSERT INTO idempotency_records
-			SELECT (jsonb_populate_record(r, jsonb_build_object('key', $1::text))).* FROM idempotency_records r WHERE key = 'mine'`, fmt.Sprint("held ", i))
-		require.NoError(t, err)
-	}
+	hold(t, pool, numbered("held ", held)...)
 	var all sync.WaitGroup
 	var refused atomic.Int64
 	for i := range held {
@@ -191,4 +264,29 @@ func TestReservationsThatWaitLeaveConnectionsToOthers(t *testing.T) {
 		require.Equal(t, store.Applied, settled[0])
 	}
 	all.Wait()
+}
+
+func TestOnlyTroubleThatARowMayHaveDivides(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{&pgconn.PgError{Code: "P0001"}, true},
+		{&pgconn.PgError{Code: "XX001"}, true},
+		{&pgconn.PgError{Code: "23514"}, true},
+		{&pgconn.PgError{Code: codeDeadlock}, true},
+		{&pgconn.PgError{Code: codeCancelled}, true},
+		{&pgconn.PgError{Code: codeNoPrivilege, Routine: "ExecWithCheckOptions"}, true},
+		{scanError{errAnswer}, true},
+		{&pgconn.PgError{Code: codeNoPrivilege, Routine: "aclcheck_error"}, false},
+		{&pgconn.PgError{Code: codeReadOnly}, false},
+		{&pgconn.PgError{Code: codeUndefinedTable}, false},
+		{&pgconn.PgError{Code: "53300"}, false},
+		{&pgconn.PgError{Code: "57P01"}, false},
+		{&pgconn.PgError{Code: "08006"}, false},
+		{context.DeadlineExceeded, false},
+	} {
+		require.Equal(t, c.want, divisible(c.err), "%v", c.err)
+	}
 }

@@ -42,4 +42,11 @@ func (t turns) take(ctx context.Context) bool {
 	}
 }
 
+// takeSoon waits for a turn as long as another one may last.
+func (t turns) takeSoon(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	return t.take(ctx)
+}
+
 func (t turns) leave() { <-t }
