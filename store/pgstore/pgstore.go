@@ -135,7 +135,7 @@ func (s *Store) gather() {
 	s.settling = gathered(writes(), s.settle, settlementKey, settlementBytes, cloneSettlement)
 	s.reserving.alone = direct(s.reserveAlone)
 	if s.options.BatchSize == 1 {
-		s.reserving.share = s.reserving.alone
+		s.reserving.share = dividing(s.reserving.alone)
 	}
 }
 

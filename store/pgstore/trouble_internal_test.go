@@ -290,3 +290,17 @@ func TestOnlyTroubleThatARowMayHaveDivides(t *testing.T) {
 		require.Equal(t, c.want, divisible(c.err), "%v", c.err)
 	}
 }
+
+func TestACallOfManyRowsIsDividedWithoutBatchesToo(t *testing.T) {
+	t.Parallel()
+	_, pool := requireOwnStore(t)
+	s, err := New(t.Context(), pool, Options{BatchSize: 1})
+	require.NoError(t, err)
+	defer s.Close()
+	bad := newReservation("bad")
+	bad.Policy = "never" // which the table refuses
+	found, errs := batch(t.Context(), s, []store.Reservation{bad, newReservation("good")}, s.reserving)
+	require.Error(t, errs[0])
+	require.NoError(t, errs[1])
+	require.True(t, found[1].Inserted)
+}
