@@ -242,6 +242,9 @@ func TestAnswersAreNeverCrossed(t *testing.T) {
 			for n := range callers {
 				require.Positive(t, answered[n])
 			}
+			synctest.Wait()
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			require.Empty(t, r.under)
 		})
 	}
