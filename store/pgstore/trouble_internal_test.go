@@ -188,10 +188,20 @@ func TestAReservationThatWaitsNoticesWhenItsKeyIsFree(t *testing.T) {
 	for _, key := range held {
 		all.Go(func() { _, _ = s.Reserve(ctx, []store.Reservation{newReservation(key)}) })
 	}
-	time.AfterFunc(time.Second, func() { _ = freed.Rollback(context.WithoutCancel(t.Context())) })
-	found, err := s.Reserve(t.Context(), []store.Reservation{newReservation("freed")})
-	require.NoError(t, err)
-	require.True(t, found[0].Inserted)
+	type answer struct {
+		found []store.Found
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		found, err := s.Reserve(t.Context(), []store.Reservation{newReservation("freed")})
+		answered <- answer{found, err}
+	}()
+	<-time.After(time.Second)
+	require.NoError(t, freed.Rollback(t.Context()))
+	got := <-answered
+	require.NoError(t, got.err)
+	require.True(t, got.found[0].Inserted)
 }
 
 func TestStoreOutlivesAColumnsType(t *testing.T) {
