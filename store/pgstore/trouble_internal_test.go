@@ -73,7 +73,9 @@ func TestTroubleOfOneRowIsItsOwn(t *testing.T) {
 			require.NoError(t, settled.errs[0])
 			require.Equal(t, store.Applied, settled.answers[0])
 			require.Equal(t, []error{errDivide, errDivide}, reserved.errs)
-			_, errs := s.reserving.alone(t.Context(), []store.Reservation{neighbour})
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, errs := s.reserving.alone(ctx, []store.Reservation{neighbour})
 			require.NoError(t, errs[0])
 			_, err = s.Reserve(t.Context(), []store.Reservation{bad})
 			require.Error(t, err)
@@ -170,35 +172,36 @@ func numbered(name string, n int) []string {
 	return names
 }
 
-func TestAReservationThatWaitsNoticesWhenItsKeyIsFree(t *testing.T) {
+func TestAReservationWithoutATurn(t *testing.T) {
 	t.Parallel()
 	s, pool := requireOwnStore(t)
 	_, err := s.Reserve(t.Context(), []store.Reservation{newReservation("mine")})
 	require.NoError(t, err)
-	held := numbered("held ", 40) // more than get a turn in the time of a call
-	hold(t, pool, held...)
-	freed := hold(t, pool, "freed")
-	var all sync.WaitGroup
-	defer all.Wait()
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	for _, key := range held {
-		all.Go(func() { _, _ = s.Reserve(ctx, []store.Reservation{newReservation(key)}) })
-	}
-	type answer struct {
-		found []store.Found
-		err   error
-	}
-	answered := make(chan answer, 1)
+	held := hold(t, pool, "held")
+	require.True(t, s.reserver.take(t.Context())) // somebody else has it, and keeps it
+	defer s.reserver.leave()
+
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, errs := s.reserving.alone(ctx, []store.Reservation{newReservation("held")})
+	require.Equal(t, codeLockTimeout, sqlState(errs[0]), "it waits for the turn, not for the key")
+	require.Less(t, pool.Stat().AcquiredConns(), int32(2))
+	require.Zero(t, s.own.Stat().AcquiredConns())
+
+	answered := make(chan error, 1)
 	go func() {
-		found, err := s.Reserve(t.Context(), []store.Reservation{newReservation("freed")})
-		answered <- answer{found, err}
+		_, err := s.Reserve(t.Context(), []store.Reservation{newReservation("held")})
+		answered <- err
 	}()
-	<-time.After(time.Second)
-	require.NoError(t, freed.Rollback(t.Context()))
-	got := <-answered
-	require.NoError(t, got.err)
-	require.True(t, got.found[0].Inserted)
+	require.Eventually(t, func() bool {
+		var n int
+		err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
+		return err == nil && n > 0
+	}, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.own.Stat().AcquiredConns() == 0 }, 20*time.Second, time.Millisecond, "it holds a connection while it queues")
+	require.NoError(t, held.Rollback(t.Context()))
+	require.NoError(t, <-answered, "it looks again while it queues")
 }
 
 func TestStoreOutlivesAColumnsType(t *testing.T) {
