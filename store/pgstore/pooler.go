@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,8 +19,7 @@ const (
 	// probeRounds is how often a pooler gets the chance to show that it hands
 	// one client's session to another. An idle one does so in the first round.
 	probeRounds = 10
-	// probeTimeout bounds the search: what is not found out is not refused. Only
-	// who connects to a pooler gets that far.
+	// probeTimeout bounds the search. Only who connects to a pooler gets that far.
 	probeTimeout = 10 * time.Second
 )
 
@@ -35,72 +35,85 @@ func (s *Store) checkPooler(ctx context.Context) error {
 }
 
 // CheckPooler refuses query exec modes that name something in one statement and
-// use it in the next, where a pooler was seen to hand out another session in
-// between: its error wraps [store.ErrUnavailable] and says what to set. [New]
-// calls it. It takes two connections of the pool for at most 10 seconds; what
-// cannot be found out with them is not refused.
+// use it in the next, where a pooler hands out another session in between, or
+// where one is there and does not answer soon enough to find that out: its errors
+// wrap [store.ErrUnavailable] and say what to set. [New] calls it. It takes two
+// connections of the pool for at most 10 seconds.
 func CheckPooler(ctx context.Context, pool *pgxpool.Pool) error {
 	mode := pool.Config().ConnConfig.DefaultQueryExecMode
 	if mode != pgx.QueryExecModeCacheStatement && mode != pgx.QueryExecModeDescribeExec {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	bounded, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	if !mixesSessions(ctx, pool, mode == pgx.QueryExecModeCacheStatement) {
-		return nil
+	switch mixes, err := mixesSessions(bounded, pool, mode == pgx.QueryExecModeCacheStatement); {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fmt.Errorf("dedupe: check pooler: %w", ctx.Err())
+	case err != nil:
+		return fmt.Errorf("%w: whether the pool's query exec mode (%s) works behind the pooler it is connected to could not be found out (%s): "+
+			"try again, or %s", store.ErrUnavailable, mode, describe(err), poolerRemedy)
+	case mixes:
+		return fmt.Errorf("%w: the pool's query exec mode (%s) does not work behind the transaction pooler it is connected to: %s",
+			store.ErrUnavailable, mode, poolerRemedy)
 	}
-	return fmt.Errorf("%w: the pool's query exec mode (%s) does not work behind the transaction pooler it is connected to: %s",
-		store.ErrUnavailable, mode, poolerRemedy)
+	return nil
 }
 
-// mixesSessions tells whether what one connection prepares is lost to it. Errors
-// are no proof, and answer false.
-func mixesSessions(ctx context.Context, pool *pgxpool.Pool, prepares bool) bool {
+// mixesSessions tells whether what one connection prepares is lost to it. It fails
+// when there is a pooler that it cannot try.
+func mixesSessions(ctx context.Context, pool *pgxpool.Pool, prepares bool) (bool, error) {
 	here, err := pool.Acquire(ctx)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer here.Release()
 	home, err := backendPID(ctx, here.Conn())
-	if err != nil || home == here.Conn().PgConn().PID() {
+	if err != nil {
+		return false, err
+	}
+	if home == here.Conn().PgConn().PID() {
 		// The process that announced itself at login is the one that answers:
 		// there is no pooler.
-		return false
+		return false, nil
 	}
 	there, err := pool.Acquire(ctx)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer there.Release()
 	for range probeRounds {
 		// By chance a session comes back to who has prepared there: look again.
-		if moved(ctx, here.Conn(), there.Conn(), home) && (!prepares || losesStatement(ctx, here.Conn(), there.Conn())) {
-			return true
+		mixes, err := moved(ctx, here.Conn(), there.Conn(), home)
+		if mixes && err == nil && prepares {
+			mixes, err = losesStatement(ctx, here.Conn(), there.Conn())
+		}
+		if mixes || err != nil {
+			return mixes, err
 		}
 	}
-	return false
+	return false, nil
 }
 
 // moved tells whether here and there were seen to share a session, or here to
 // change it, while there has a transaction open.
-func moved(ctx context.Context, here, there *pgx.Conn, home uint32) bool {
+func moved(ctx context.Context, here, there *pgx.Conn, home uint32) (bool, error) {
 	tx, err := there.Begin(ctx)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer func() { _ = tx.Rollback(ctx) }()
 	theirs, err := backendPID(ctx, there)
 	if err != nil || theirs == home {
-		return err == nil
+		return err == nil, err
 	}
 	ours, err := backendPID(ctx, here)
-	return err == nil && ours != home
+	return err == nil && ours != home, err
 }
 
 // losesStatement tells whether here cannot use a statement that it has prepared,
 // or there finds it where it has prepared nothing. Newer poolers carry prepared
 // statements along with the client.
-func losesStatement(ctx context.Context, here, there *pgx.Conn) bool {
+func losesStatement(ctx context.Context, here, there *pgx.Conn) (bool, error) {
 	name := "dedupe_probe_" + rand.Text()[:8]
 	defer func() {
 		for _, conn := range []*pgx.Conn{there, here} { // wherever it was left
@@ -108,18 +121,26 @@ func losesStatement(ctx context.Context, here, there *pgx.Conn) bool {
 		}
 	}()
 	if _, err := here.PgConn().Prepare(ctx, name, selectPIDSQL, nil); err != nil {
-		return false
+		return false, err
 	}
 	tx, err := there.Begin(ctx)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer func() { _ = tx.Rollback(ctx) }()
 	if _, err := there.PgConn().Prepare(ctx, name, selectPIDSQL, nil); err != nil {
-		return sqlState(err) == codeStatementExists
+		return mixedUp(err)
 	}
-	used := here.PgConn().ExecPrepared(ctx, name, nil, nil, nil).Read()
-	return sqlState(used.Err) == codeNoSuchStatement
+	return mixedUp(here.PgConn().ExecPrepared(ctx, name, nil, nil, nil).Read().Err)
+}
+
+// mixedUp tells whether an error shows a prepared statement in the wrong session.
+func mixedUp(err error) (bool, error) {
+	switch sqlState(err) {
+	case codeNoSuchStatement, codeStatementExists:
+		return true, nil
+	}
+	return false, err
 }
 
 const selectPIDSQL = `SELECT pg_backend_pid()`

@@ -123,6 +123,17 @@ func TestTransactionPooler(t *testing.T) {
 		}
 	}
 
+	t.Run("that has no second session to try with is not trusted", func(t *testing.T) {
+		t.Parallel()
+		url := localpgtest.RequirePgBouncer(t, requireMigrated(t), "pool_mode = session\ndefault_pool_size = 1")
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		err := pgstore.CheckPooler(ctx, requirePool(t, url))
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "could not be found out")
+		require.ErrorContains(t, err, "default_query_exec_mode=cache_describe")
+	})
+
 	t.Run("in session mode works with prepared statements", func(t *testing.T) {
 		t.Parallel()
 		url := localpgtest.RequirePgBouncer(t, requireMigrated(t), "pool_mode = session")
