@@ -11,7 +11,7 @@ import (
 func keepable(mode pgx.QueryExecMode) bool { return mode == pgx.QueryExecModeCacheStatement }
 
 // withPlanSettings makes each new session keep its plans, after the caller's own
-// hook, and encode columns cheaply.
+// hook, and send cheaply.
 func withPlanSettings(
 	then func(context.Context, *pgx.Conn) error,
 ) func(context.Context, *pgx.Conn) error {
@@ -22,6 +22,7 @@ func withPlanSettings(
 			}
 		}
 		registerColumns(conn.TypeMap())
+		giveOutbox(conn)
 		_, err := conn.Exec(ctx, setPlansSQL, pgx.QueryExecModeExec, int64(conn.PgConn().PID()))
 		return err
 	}

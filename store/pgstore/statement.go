@@ -51,9 +51,12 @@ func (s *Store) send(ctx context.Context, statements []statement) (failed int, e
 	}
 	defer conn.Release()
 	batch := &pgx.Batch{}
-	for _, q := range statements {
+	args := make([][]any, len(statements))
+	for i, q := range statements {
 		batch.Queue(q.sql, q.args...)
+		args[i] = q.args
 	}
+	makeRoom(conn.Conn(), args...)
 	results := conn.SendBatch(ctx, batch)
 	defer func() {
 		// What was answered is true only once the transaction has been committed.
@@ -83,6 +86,7 @@ func query(ctx context.Context, pool Pool, sql string, args []any, scan func(pgx
 			return err
 		}
 		defer conn.Release()
+		makeRoom(conn.Conn(), args)
 		run = conn.Query
 	}
 	rows, err := run(ctx, sql, args...)
