@@ -38,11 +38,14 @@ type traffic struct {
 	// if it was one of them.
 	send func(context.Context, []statement) (failed int, err error)
 
+	pilots chan flight // for those that are parked; it has room for them all
+
 	mu     sync.Mutex
 	lanes  []lane // in the order of their statements
 	turn   int    // the lane that boards first, which changes
 	flying int    // flights under way that do not stall
 	aboard int    // the rows in them
+	parked int    // pilots without a flight
 }
 
 const (
@@ -78,7 +81,10 @@ type flight struct {
 }
 
 func newTraffic(o Options, send func(context.Context, []statement) (int, error)) *traffic {
-	return &traffic{size: o.BatchSize, flights: o.BatchesInFlight, timeout: o.CallTimeout, stalled: o.stalledAfter(), send: send}
+	return &traffic{
+		size: o.BatchSize, flights: o.BatchesInFlight, timeout: o.CallTimeout, stalled: o.stalledAfter(),
+		send: send, pilots: make(chan flight, o.BatchesInFlight),
+	}
 }
 
 func (t *traffic) waiting() (rows int) {
@@ -126,14 +132,52 @@ func (t *traffic) dispatch() {
 		if f.rows == 0 {
 			return
 		}
-		go func() {
-			// A panic here would end the process; see fly for what becomes of it.
-			defer func() { _ = recover() }()
-			ctx, cancel := context.WithTimeout(context.Background(), t.timeout)
-			defer cancel()
-			t.fly(ctx, f)
-		}()
+		if t.parked > 0 {
+			t.parked--
+			t.pilots <- f
+		} else {
+			go t.pilot(f)
+		}
 	}
+}
+
+// pilot carries out a flight, and others for as long as there are some under way: each
+// new goroutine would have to grow its stack to what the driver needs.
+func (t *traffic) pilot(f flight) {
+	for f.rows > 0 {
+		t.flyShared(f)
+		f = t.park()
+	}
+}
+
+// park waits for a flight, and returns none when nothing is under way any more.
+func (t *traffic) park() flight {
+	t.mu.Lock()
+	if t.flying == 0 || t.parked == t.flights {
+		t.mu.Unlock()
+		return flight{}
+	}
+	t.parked++
+	t.mu.Unlock()
+	return <-t.pilots
+}
+
+// dismiss sends home the pilots that wait, if nothing is under way. The caller holds
+// the lock.
+func (t *traffic) dismiss() {
+	for t.flying == 0 && t.parked > 0 {
+		t.parked--
+		t.pilots <- flight{}
+	}
+}
+
+// flyShared carries out a flight that no caller bounds.
+func (t *traffic) flyShared(f flight) {
+	// A panic here would end the process; see fly for what becomes of it.
+	defer func() { _ = recover() }()
+	ctx, cancel := context.WithTimeout(context.Background(), t.timeout)
+	defer cancel()
+	t.fly(ctx, f)
 }
 
 // fly carries out one flight and hands out its answers. ctx is that of the only
@@ -148,6 +192,7 @@ func (t *traffic) fly(ctx context.Context, f flight) {
 			t.aboard -= f.rows
 		}
 		t.dispatch()
+		t.dismiss()
 	}
 	stalled := time.AfterFunc(t.stalled, func() {
 		t.mu.Lock()

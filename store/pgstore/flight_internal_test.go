@@ -1,12 +1,18 @@
 package pgstore
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strconv"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
@@ -165,4 +171,47 @@ func TestAFlightIsOneTransaction(t *testing.T) {
 		require.NoError(t, tx.Rollback(t.Context()))
 		f.requireUnflown(t, s)
 	})
+}
+
+func TestAFlightKnowsNothingOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		share := gathered(newTraffic(oneFlight.withDefaults(), func(context.Context, []statement) (int, error) { return whole, nil }),
+			func(rows []row, answers []string) statement {
+				return statement{then: func(context.Context) error {
+					for i := range answers {
+						answers[i] += "answer to " + rows[i].key
+					}
+					return nil
+				}}
+			}, func(r *row) string { return r.key }, weightless[row], func(r row) row { return r }).share
+		for _, rows := range [][]row{keys("a", "b", "c"), keys("d"), keys("e", "f", "g", "h"), keys("i", "j")} {
+			answers, errs := share(t.Context(), rows)
+			require.NoError(t, errors.Join(errs...))
+			for i, r := range rows {
+				require.Equal(t, "answer to "+r.key, answers[i])
+			}
+		}
+	})
+}
+
+func TestNobodyIsLeftWhenNothingIsUnderWay(t *testing.T) {
+	t.Parallel()
+	for _, flights := range []int{1, 2, 8} {
+		synctest.Test(t, func(t *testing.T) { // which fails if a goroutine is left
+			d := &desk{do: func(context.Context, int, []string) error { time.Sleep(time.Millisecond); return nil }}
+			share := d.kind(Options{BatchesInFlight: flights}).share
+			var group sync.WaitGroup
+			for i := range 100 {
+				group.Go(func() {
+					for range 10 {
+						_, errs := share(t.Context(), keys(strconv.Itoa(i)))
+						assert.NoError(t, errs[0])
+						time.Sleep(time.Duration(i) * 100 * time.Microsecond)
+					}
+				})
+			}
+			group.Wait()
+		})
+	}
 }

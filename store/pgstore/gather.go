@@ -50,6 +50,7 @@ type gatherer[A, R any] struct {
 
 	queue []*seat[A, R]
 	busy  map[string]struct{} // keys of the statements under way
+	spare []*rowsAboard[A, R] // whose memory the next ones use
 }
 
 func reservationKey(r *store.Reservation) string { return r.Key }
@@ -148,7 +149,7 @@ func (g *gatherer[A, R]) waiting() int { return len(g.queue) }
 // board takes the next rows from the queue: in order, but for those whose key is
 // under way already.
 func (g *gatherer[A, R]) board(rows, bytes int, joint bool) leg {
-	l := &rowsAboard[A, R]{gatherer: g}
+	l := g.leg()
 	var rest []*seat[A, R]
 	for i, s := range g.queue {
 		if s.ctx.Err() != nil {
@@ -170,9 +171,34 @@ func (g *gatherer[A, R]) board(rows, bytes int, joint bool) leg {
 	}
 	g.queue = rest
 	if len(l.seats) == 0 {
+		g.keep(l)
 		return nil
 	}
 	return l
+}
+
+// leg returns one without rows.
+func (g *gatherer[A, R]) leg() *rowsAboard[A, R] {
+	last := len(g.spare) - 1
+	if last < 0 {
+		return &rowsAboard[A, R]{gatherer: g}
+	}
+	l := g.spare[last]
+	g.spare = g.spare[:last]
+	return l
+}
+
+// keep empties a leg for the next flight. Legs are large: they carry the rows and
+// their answers, so that new ones would be a fifth of the garbage.
+func (g *gatherer[A, R]) keep(l *rowsAboard[A, R]) {
+	if len(g.spare) == g.flights {
+		return
+	}
+	clear(l.seats)
+	clear(l.rows)
+	clear(l.answers)
+	l.seats, l.bytes = l.seats[:0], 0
+	g.spare = append(g.spare, l)
 }
 
 // rowsAboard is the rows of one kind in a flight.
@@ -180,18 +206,20 @@ type rowsAboard[A, R any] struct {
 	*gatherer[A, R]
 	seats   []*seat[A, R]
 	bytes   int
+	rows    []A // of the last statement, and its answers
 	answers []R
 }
 
 func (l *rowsAboard[A, R]) size() (rows, bytes int) { return len(l.seats), l.bytes }
 
 func (l *rowsAboard[A, R]) statement() statement {
-	rows := make([]A, len(l.seats))
-	for i, s := range l.seats {
-		rows[i] = s.row
+	l.rows = l.rows[:0]
+	for _, s := range l.seats {
+		l.rows = append(l.rows, s.row)
 	}
-	l.answers = make([]R, len(rows))
-	return l.prepare(rows, l.answers)
+	clear(l.answers)
+	l.answers = slices.Grow(l.answers[:0], len(l.rows))[:len(l.rows)]
+	return l.prepare(l.rows, l.answers)
 }
 
 func (l *rowsAboard[A, R]) land(err error) {
@@ -204,4 +232,5 @@ func (l *rowsAboard[A, R]) land(err error) {
 			close(s.done)
 		}
 	}
+	l.keep(l)
 }
