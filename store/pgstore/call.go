@@ -20,8 +20,8 @@ func carryOut[A, R any](
 	if err := validKeys(args, key); err != nil || len(args) == 0 {
 		return nil, err
 	}
-	bounded, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
-	defer cancel()
+	bounded := limit(ctx, s.options.CallTimeout)
+	defer bounded.stop()
 	answers, errs := do(bounded, args)
 	for i, err := range errs {
 		if err != nil {

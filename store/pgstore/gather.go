@@ -131,16 +131,15 @@ func (g *gatherer[A, R]) share(ctx context.Context, rows []A) ([]R, []error) {
 	}
 	g.dispatch()
 	g.mu.Unlock()
-	select {
-	case <-p.done:
+	err := g.timers.wait(ctx, p.done)
+	if err == nil {
 		return p.answers, p.errs
-	case <-ctx.Done():
 	}
 	select {
 	case <-p.done: // both at once
 		return p.answers, p.errs
 	default:
-		return make([]R, len(rows)), slices.Repeat([]error{ctx.Err()}, len(rows))
+		return make([]R, len(rows)), slices.Repeat([]error{err}, len(rows))
 	}
 }
 

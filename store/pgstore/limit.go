@@ -1,0 +1,109 @@
+package pgstore
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// limited is a caller's context that ends at a certain time. It does what one of
+// context.WithDeadline does, but has a timer only once somebody asks for Done: nearly
+// every call is answered by a flight, and waits for it with a timer that was used before.
+type limited struct {
+	context.Context //nolint:containedctx // the caller's
+
+	end time.Time
+
+	mu     sync.Mutex
+	timed  context.Context //nolint:containedctx // stands for this one once there is one
+	cancel context.CancelFunc
+}
+
+func limit(ctx context.Context, d time.Duration) *limited {
+	return &limited{Context: ctx, end: time.Now().Add(d)}
+}
+
+// stop frees what the context has used.
+func (l *limited) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cancel != nil {
+		l.cancel()
+	}
+}
+
+// Done implements [context.Context].
+func (l *limited) Done() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timed == nil {
+		l.timed, l.cancel = context.WithDeadline(l.Context, l.end)
+	}
+	return l.timed.Done()
+}
+
+// Err implements [context.Context].
+func (l *limited) Err() error {
+	if err := l.Context.Err(); err != nil {
+		return err
+	}
+	if !time.Now().Before(l.end) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// Deadline implements [context.Context].
+func (l *limited) Deadline() (time.Time, bool) {
+	if end, ok := l.Context.Deadline(); ok && end.Before(l.end) {
+		return end, true
+	}
+	return l.end, true
+}
+
+// Value implements [context.Context]. Contexts that are made from this one find the one
+// with the timer there, and need no goroutine to watch it.
+func (l *limited) Value(key any) any {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timed != nil {
+		return l.timed.Value(key)
+	}
+	return l.Context.Value(key)
+}
+
+// timers are those of calls that wait, to be used again.
+type timers struct{ sync.Pool }
+
+// wait returns nil when done is closed, or the error of a context that is done before.
+func (t *timers) wait(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	default:
+	}
+	l, ok := ctx.(*limited)
+	if !ok {
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	timer, ok := t.Get().(*time.Timer)
+	if !ok {
+		timer = time.NewTimer(0)
+	}
+	timer.Reset(time.Until(l.end))
+	defer t.Put(timer)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-l.Context.Done():
+		return l.Context.Err()
+	case <-timer.C:
+		return context.DeadlineExceeded
+	}
+}
