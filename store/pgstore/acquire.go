@@ -27,11 +27,13 @@ func validAcquisition(a store.Acquisition) (string, error) {
 }
 
 func (s *Store) acquire(rows []store.Acquisition, acquired []store.Acquired) statement {
-	args := append(reservationArgs(rows, func(a *store.Acquisition) *store.Reservation { return &a.Reservation }),
-		column(rows, func(a *store.Acquisition) string { return a.SeenToken.String() }),
-		column(rows, func(a *store.Acquisition) string { return string(a.SeenStatus) }),
-		column(rows, func(a *store.Acquisition) bool { return a.SeenHeld }),
-	)
+	args := func(one bool) []any {
+		return append(reservationArgs(rows, one, func(a *store.Acquisition) *store.Reservation { return &a.Reservation }),
+			column(rows, func(a *store.Acquisition) string { return a.SeenToken.String() }),
+			column(rows, func(a *store.Acquisition) string { return string(a.SeenStatus) }),
+			column(rows, func(a *store.Acquisition) bool { return a.SeenHeld }),
+		)
+	}
 	return statement{sql: s.sql.acquire, args: args, scan: func(rows pgx.Rows) error {
 		var ord, generation int
 		if err := rows.Scan(&ord, &generation); err != nil {

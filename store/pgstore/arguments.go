@@ -77,14 +77,22 @@ func column[A, T any](args []A, field func(*A) T) []T {
 	return out
 }
 
+// argument is a column, or the field itself for the form of a statement for one row.
+func argument[A, T any](args []A, one bool, field func(*A) T) any {
+	if one {
+		return field(&args[0])
+	}
+	return column(args, field)
+}
+
 // reservationArgs are the arguments $1 to $18 of the statements that write a
 // reservation.
-func reservationArgs[A any](args []A, of func(*A) *store.Reservation) []any {
-	text := func(field func(*store.Reservation) string) []string {
-		return column(args, func(a *A) string { return field(of(a)) })
+func reservationArgs[A any](args []A, one bool, of func(*A) *store.Reservation) []any {
+	text := func(field func(*store.Reservation) string) any {
+		return argument(args, one, func(a *A) string { return field(of(a)) })
 	}
-	number := func(field func(*store.Reservation) int64) []int64 {
-		return column(args, func(a *A) int64 { return field(of(a)) })
+	number := func(field func(*store.Reservation) int64) any {
+		return argument(args, one, func(a *A) int64 { return field(of(a)) })
 	}
 	type res = store.Reservation
 	return []any{

@@ -132,7 +132,9 @@ func TestAFlightIsOneTransaction(t *testing.T) {
 			t.Parallel()
 			s, _ := requireOwnStore(t)
 			f := newFlown(t, s, "")
-			f.statements[place].args[spoiled] = []string{"never"}
+			args := f.statements[place].args(false)
+			args[spoiled] = []string{"never"}
+			f.statements[place].args = func(bool) []any { return args }
 			failed, err := s.send(t.Context(), f.statements)
 			require.Equal(t, "23514", sqlState(err))
 			require.Equal(t, place, failed)

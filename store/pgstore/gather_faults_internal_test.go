@@ -129,7 +129,7 @@ type rough struct {
 func (r *rough) send(ctx context.Context, statements []statement) (failed int, err error) {
 	var keys []string
 	for _, q := range statements {
-		for _, key := range q.args {
+		for _, key := range q.args(false) {
 			keys = append(keys, q.sql+key.(string))
 		}
 	}
@@ -181,7 +181,7 @@ func (r *rough) leave(keys []string) {
 func (r *rough) lane(t *traffic, name string) kind[store.Reservation, string] {
 	prepare := func(rows []store.Reservation, answers []string) statement {
 		keys := column(rows, func(r *store.Reservation) any { return r.Key })
-		return statement{sql: name, args: keys, then: func(context.Context) error {
+		return statement{sql: name, args: func(bool) []any { return keys }, then: func(context.Context) error {
 			for i, row := range rows {
 				answers[i] = name + row.Key + row.Token.String()
 			}

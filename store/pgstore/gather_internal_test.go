@@ -30,7 +30,7 @@ type desk struct {
 // prepare makes a statement that send understands.
 func (d *desk) prepare(rows []row, answers []string) statement {
 	keys := column(rows, func(r *row) string { return r.key })
-	return statement{args: []any{keys}, then: func(context.Context) error {
+	return statement{args: func(bool) []any { return []any{keys} }, then: func(context.Context) error {
 		for i, key := range keys {
 			answers[i] = "answer to " + key
 		}
@@ -49,7 +49,7 @@ func (e badRow) Unwrap() error { return e.error }
 func (d *desk) send(ctx context.Context, statements []statement) (failed int, err error) {
 	var keys []string
 	for _, q := range statements {
-		keys = append(keys, q.args[0].([]string)...)
+		keys = append(keys, q.args(false)[0].([]string)...)
 	}
 	d.mu.Lock()
 	n := len(d.batches)
@@ -61,7 +61,7 @@ func (d *desk) send(ctx context.Context, statements []statement) (failed int, er
 	err = d.do(ctx, n, keys)
 	var bad badRow
 	if errors.As(err, &bad) {
-		return slices.IndexFunc(statements, func(q statement) bool { return slices.Contains(q.args[0].([]string), bad.key) }), err
+		return slices.IndexFunc(statements, func(q statement) bool { return slices.Contains(q.args(false)[0].([]string), bad.key) }), err
 	}
 	return whole, err
 }

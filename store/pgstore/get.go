@@ -28,7 +28,8 @@ func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
 func (s *Store) get(keys []string, found []store.Found) statement {
 	var ord int
 	scan := newRecordScan(&ord)
-	return statement{sql: s.sql.get, args: []any{keys}, scan: func(rows pgx.Rows) error {
+	args := func(one bool) []any { return []any{argument(keys, one, func(key *string) string { return *key })} }
+	return statement{sql: s.sql.get, one: ifOne(keys, s.sql.one.get), args: args, scan: func(rows pgx.Rows) error {
 		if err := scan.read(rows); err != nil {
 			return err
 		}

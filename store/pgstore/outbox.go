@@ -59,12 +59,16 @@ func makeRoom(conn *pgx.Conn, statements ...[]any) {
 func messageBytes(args []any) int {
 	const (
 		messages = 256 // Bind without arguments, Describe, Execute and Sync
-		array    = 32  // its format, its length and its header
+		argument = 32  // its format, its length and the header of an array
 		element  = 4   // its length
 	)
-	bytes := messages + len(args)*array
+	bytes := messages + len(args)*argument
 	for _, a := range args {
 		switch a := a.(type) {
+		case string:
+			bytes += len(a)
+		case []byte:
+			bytes += len(a)
 		case []string:
 			bytes += len(a) * element
 			for _, s := range a {

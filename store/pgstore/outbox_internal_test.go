@@ -44,8 +44,8 @@ func TestMessagesFitTheRoomMadeForThem(t *testing.T) {
 	}
 	itself := func(r *store.Reservation) *store.Reservation { return r }
 	for name, args := range map[string][]any{
-		"none": nil, "a reservation": reservationArgs(reservations[:1], itself), "reservations": reservationArgs(reservations, itself),
-		"settlements": settlementArgs(settlements), "a key": {[]string{"key"}},
+		"none": nil, "a reservation": reservationArgs(reservations[:1], false, itself), "reservations": reservationArgs(reservations, false, itself),
+		"settlements": settlementArgs(settlements), "a key": {[]string{"key"}}, "one row": {long, []byte(long), int64(1)},
 	} {
 		m := pgtype.NewMap()
 		bind := &pgproto3.Bind{ParameterFormatCodes: make([]int16, len(args))}

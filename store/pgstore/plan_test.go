@@ -18,7 +18,8 @@ type wrapped struct{ *pgxpool.Pool }
 
 func single(c *pgxpool.Config) { c.MaxConns = 1 }
 
-// everyStatement runs each statement of the store once, for one key.
+// everyStatement runs each statement of the store once, for one key, and those that
+// have another form for several also for two.
 func everyStatement(t *testing.T, s store.Store, r store.Reservation) {
 	t.Helper()
 	insert(t, s, r)
@@ -33,6 +34,13 @@ func everyStatement(t *testing.T, s store.Store, r store.Reservation) {
 	require.True(t, got[0].OK)
 	settle(t, s, complete(next, "paid"))
 	require.Equal(t, []byte("paid"), get(t, s, r).Result)
+
+	pair := []store.Reservation{reservation(r.Key + "1"), reservation(r.Key + "2")}
+	insert(t, s, pair...)
+	settle(t, s, complete(pair[0], "paid"), complete(pair[1], "paid"))
+	found, err := s.Reserve(t.Context(), []store.Reservation{retryOf(pair[0]), retryOf(pair[1])})
+	require.NoError(t, err)
+	require.Equal(t, store.Completed, found[1].Record.Status)
 }
 
 // requireNoScan fails if a statement reads a table from end to end that was empty

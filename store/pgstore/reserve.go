@@ -96,8 +96,11 @@ func (s *Store) reserveWithin(wait time.Duration, rows []store.Reservation, foun
 	}
 	scan := newScan(&ord, &count, &keys)
 	return statement{
-		sql:  s.sql.reserve,
-		args: append(reservationArgs(rows, func(r *store.Reservation) *store.Reservation { return r }), lockTimeout(wait)),
+		sql: s.sql.reserve,
+		one: ifOne(rows, s.sql.one.reserve),
+		args: func(one bool) []any {
+			return append(reservationArgs(rows, one, func(r *store.Reservation) *store.Reservation { return r }), lockTimeout(wait))
+		},
 		scan: func(rows pgx.Rows) error {
 			if err := scan.read(rows); err != nil {
 				return err

@@ -107,7 +107,7 @@ func scanRecord(rows pgx.Rows, lead ...any) (store.Record, error) {
 
 // asking makes a statement whose rows are answers to arguments, by their names.
 func asking[R comparable](sql string, args []any, answers []R, names map[string]R) statement {
-	return statement{sql: sql, args: args, scan: scanAnswers(answers, names), then: func(context.Context) error {
+	return statement{sql: sql, args: func(bool) []any { return args }, scan: scanAnswers(answers, names), then: func(context.Context) error {
 		var none R
 		if slices.Contains(answers, none) {
 			return scanError{errAnswer}

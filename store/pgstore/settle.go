@@ -70,14 +70,16 @@ func (s *Store) settle(rows []store.Settlement, settled []store.Settled) stateme
 // other rows, which are as they were.
 func (s *Store) complete(rows []store.Settlement, settled []store.Settled) statement {
 	type settlement = store.Settlement
-	args := []any{
-		column(rows, func(t *settlement) string { return t.Key }),
-		column(rows, func(t *settlement) string { return t.Token.String() }),
-		column(rows, func(t *settlement) []byte { return t.Result }),
-		column(rows, func(t *settlement) int64 { return t.ResultSize }),
-		column(rows, func(t *settlement) string { return string(t.Tombstone) }),
+	args := func(one bool) []any {
+		return []any{
+			argument(rows, one, func(t *settlement) string { return t.Key }),
+			argument(rows, one, func(t *settlement) string { return t.Token.String() }),
+			argument(rows, one, func(t *settlement) []byte { return t.Result }),
+			argument(rows, one, func(t *settlement) int64 { return t.ResultSize }),
+			argument(rows, one, func(t *settlement) string { return string(t.Tombstone) }),
+		}
 	}
-	return statement{sql: s.sql.complete, args: args, scan: func(rows pgx.Rows) error {
+	return statement{sql: s.sql.complete, one: ifOne(rows, s.sql.one.complete), args: args, scan: func(rows pgx.Rows) error {
 		var ord int
 		if err := rows.Scan(&ord); err != nil {
 			return err

@@ -9,11 +9,21 @@ import (
 
 // statement is one statement with its arguments, and what becomes of the answer.
 type statement struct {
-	sql  string
-	args []any
+	sql string
+	one string // its form for the one row that it carries, or none
+	// args makes the arguments: arrays, or plain ones for the form for one row.
+	args func(one bool) []any
 	scan func(pgx.Rows) error // one row of the answer
 	// then completes the answer once it is final; nil if there is nothing to do.
 	then func(context.Context) error
+}
+
+// ifOne returns the form of a statement for one row, if there is one.
+func ifOne[A any](rows []A, sql string) string {
+	if len(rows) == 1 {
+		return sql
+	}
+	return ""
 }
 
 // preparing makes the statement that carries out rows and answers for each.
@@ -21,10 +31,18 @@ type preparing[A, R any] func(rows []A, answers []R) statement
 
 // run carries the statement out.
 func (q statement) run(ctx context.Context, pool Pool) error {
-	if err := query(ctx, pool, q.sql, q.args, q.scan); err != nil {
+	if err := q.query(ctx, pool); err != nil {
 		return err
 	}
 	return q.finish(ctx)
+}
+
+// query sends the statement by itself.
+func (q statement) query(ctx context.Context, pool Pool) error {
+	if q.one != "" {
+		return query(ctx, pool, q.one, q.args(true), q.scan)
+	}
+	return query(ctx, pool, q.sql, q.args(false), q.scan)
 }
 
 // finish completes the answer.
@@ -42,8 +60,7 @@ const whole = -1
 // not, it tells which of them failed. Only the store's own pool is given several.
 func (s *Store) send(ctx context.Context, statements []statement) (failed int, err error) {
 	if len(statements) == 1 {
-		q := statements[0]
-		return 0, query(ctx, s.pool, q.sql, q.args, q.scan)
+		return 0, statements[0].query(ctx, s.pool)
 	}
 	conn, err := s.own.Acquire(ctx)
 	if err != nil {
@@ -53,8 +70,8 @@ func (s *Store) send(ctx context.Context, statements []statement) (failed int, e
 	batch := &pgx.Batch{}
 	args := make([][]any, len(statements))
 	for i, q := range statements {
-		batch.Queue(q.sql, q.args...)
-		args[i] = q.args
+		args[i] = q.args(false)
+		batch.Queue(q.sql, args[i]...)
 	}
 	makeRoom(conn.Conn(), args...)
 	results := conn.SendBatch(ctx, batch)
