@@ -260,7 +260,16 @@ func requireConnectionsForOthers(t *testing.T, size int) {
 			}
 		})
 	}
+	flights := defaultBatchesInFlight
+	if size == 1 {
+		flights = 0
+	}
+	const turn, late = 1, 1
 	for i := 0; refused.Load() < held; i++ {
+		var waiting int // for more than a glance
+		require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+			AND wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '100 ms'`).Scan(&waiting))
+		require.LessOrEqual(t, waiting, flights+turn+late, "of %d connections", s.own.Config().MaxConns)
 		renewed, err := s.Renew(t.Context(), []store.Lease{{Key: mine.Key, Token: mine.Token, Duration: time.Minute}})
 		require.NoError(t, err)
 		require.Equal(t, store.Renewed, renewed[0])
