@@ -12,7 +12,8 @@ import (
 func TestPromisesHoldBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
 	records := requireRecords(t)
-	pooled := localpgtest.RequirePgBouncer(t, records, "pool_mode = transaction\ndefault_pool_size = 10")
+	const settings = "pool_mode = transaction\ndefault_pool_size = 10"
+	pooled := localpgtest.RequirePgBouncer(t, records, settings)
 	bench := requireBench(t)
 
 	t.Run("in the exec modes that work there", func(t *testing.T) {
@@ -36,8 +37,9 @@ func TestPromisesHoldBehindATransactionPooler(t *testing.T) {
 	for _, mode := range []string{"cache_statement", "describe_exec"} {
 		t.Run("and a worker does not start in "+mode, func(t *testing.T) {
 			t.Parallel()
+			idle := localpgtest.RequirePgBouncer(t, records, settings) // answers in time
 			lane := open(t, bench, crashtest.LaneOptions{
-				DatabaseURL: pooled + "&default_query_exec_mode=" + mode, Orders: 1,
+				DatabaseURL: idle + "&default_query_exec_mode=" + mode, Orders: 1,
 			})
 			require.Error(t, lane.Pay(t.Context()))
 			// It finds out by looking for a pooler, or meets it when it looks at the database.

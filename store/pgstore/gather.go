@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
@@ -76,11 +77,11 @@ func cloneSettlement(s store.Settlement) store.Settlement {
 
 // party is one call: its rows, which may travel in several statements.
 type party[A, R any] struct {
-	ctx     context.Context //nolint:containedctx // of the call that it stands for
 	answers []R
 	errs    []error
 	left    int           // rows without an answer
 	done    chan struct{} // closed when there are none
+	gone    atomic.Bool   // nobody waits for it any more
 
 	// The seat, the answer and the error of a party of one, which most are.
 	seat   [1]seat[A, R]
@@ -90,8 +91,8 @@ type party[A, R any] struct {
 
 // newParty seats the rows. A statement may carry one when its caller has left, and
 // uses the memory for something else, so that they are copied.
-func newParty[A, R any](ctx context.Context, rows []A, clone func(A) A) (*party[A, R], []seat[A, R]) {
-	p := &party[A, R]{ctx: ctx, left: len(rows), done: make(chan struct{})}
+func newParty[A, R any](rows []A, clone func(A) A) (*party[A, R], []seat[A, R]) {
+	p := &party[A, R]{left: len(rows), done: make(chan struct{})}
 	seats := p.seat[:]
 	p.answers, p.errs = p.answer[:], p.err[:]
 	if len(rows) != 1 {
@@ -115,7 +116,8 @@ type seat[A, R any] struct {
 // because ctx is done does not know what became of them; those that were not
 // under way yet are dropped.
 func (g *gatherer[A, R]) share(ctx context.Context, rows []A) ([]R, []error) {
-	p, seats := newParty[A, R](ctx, rows, g.clone)
+	p, seats := newParty[A, R](rows, g.clone)
+	defer p.gone.Store(true)
 	g.mu.Lock()
 	alone := g.traffic.waiting() == 0
 	for i := range seats {
@@ -151,7 +153,7 @@ func (g *gatherer[A, R]) board(rows, bytes int, joint bool) leg {
 	l := g.leg()
 	var rest []*seat[A, R]
 	for i, s := range g.queue {
-		if s.ctx.Err() != nil {
+		if s.gone.Load() {
 			continue
 		}
 		full := len(l.seats) == rows || l.bytes+g.weight(&s.row) > bytes

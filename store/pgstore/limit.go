@@ -14,19 +14,24 @@ type limited struct {
 
 	end time.Time
 
-	mu     sync.Mutex
-	timed  context.Context //nolint:containedctx // stands for this one once there is one
-	cancel context.CancelFunc
+	mu      sync.Mutex
+	timed   context.Context //nolint:containedctx // stands for this one once there is one
+	cancel  context.CancelFunc
+	stopped bool
 }
 
 func limit(ctx context.Context, d time.Duration) *limited {
+	if ctx == nil {
+		panic("dedupe: pgstore: the context is nil") // here, where nobody's lock is held
+	}
 	return &limited{Context: ctx, end: time.Now().Add(d)}
 }
 
-// stop frees what the context has used.
+// stop ends the context, and frees what it has used.
 func (l *limited) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.stopped = true
 	if l.cancel != nil {
 		l.cancel()
 	}
@@ -38,19 +43,26 @@ func (l *limited) Done() <-chan struct{} {
 	defer l.mu.Unlock()
 	if l.timed == nil {
 		l.timed, l.cancel = context.WithDeadline(l.Context, l.end)
+		if l.stopped {
+			l.cancel()
+		}
 	}
 	return l.timed.Done()
 }
 
 // Err implements [context.Context].
 func (l *limited) Err() error {
-	if err := l.Context.Err(); err != nil {
-		return err
-	}
-	if !time.Now().Before(l.end) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.timed != nil:
+		return l.timed.Err()
+	case l.stopped:
+		return context.Canceled
+	case !time.Now().Before(l.end):
 		return context.DeadlineExceeded
 	}
-	return nil
+	return l.Context.Err()
 }
 
 // Deadline implements [context.Context].
@@ -75,7 +87,7 @@ func (l *limited) Value(key any) any {
 // timers are those of calls that wait, to be used again.
 type timers struct{ sync.Pool }
 
-// wait returns nil when done is closed, or the error of a context that is done before.
+// wait returns nil when done is closed, or why the context is done before.
 func (t *timers) wait(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:
@@ -88,22 +100,39 @@ func (t *timers) wait(ctx context.Context, done <-chan struct{}) error {
 		case <-done:
 			return nil
 		case <-ctx.Done():
-			return ctx.Err()
+			return reason(ctx)
 		}
 	}
 	timer, ok := t.Get().(*time.Timer)
 	if !ok {
-		timer = time.NewTimer(0)
+		timer = time.NewTimer(time.Hour)
 	}
 	timer.Reset(time.Until(l.end))
-	defer t.Put(timer)
-	defer timer.Stop()
+	defer t.putBack(timer)
 	select {
 	case <-done:
 		return nil
 	case <-l.Context.Done():
-		return l.Context.Err()
+		return reason(l.Context)
 	case <-timer.C:
 		return context.DeadlineExceeded
 	}
+}
+
+// putBack leaves a timer as a new one, also where GODEBUG has asynctimerchan=1.
+func (t *timers) putBack(timer *time.Timer) {
+	timer.Stop()
+	select {
+	case <-timer.C:
+	default:
+	}
+	t.Put(timer)
+}
+
+// reason returns why a context is done, and never nil: a caller's may be of any kind.
+func reason(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.Canceled
 }

@@ -44,7 +44,7 @@ func giveOutbox(conn *pgx.Conn) { conn.PgConn().CustomData()[outboxKey] = new(ou
 // of several that go together.
 func makeRoom(conn *pgx.Conn, statements ...[]any) {
 	o, ok := conn.PgConn().CustomData()[outboxKey].(*outbox)
-	if !ok {
+	if !ok || conn.IsClosed() { // by a hook, and the driver may be saying goodbye
 		return
 	}
 	o.next = 0

@@ -1,11 +1,16 @@
 package pgstore
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
@@ -62,5 +67,21 @@ func TestMessagesFitTheRoomMadeForThem(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(message), messageBytes(args), name)
 		require.Less(t, messageBytes(args), len(message)+1024, name)
+	}
+}
+
+func TestAConnectionThatAHookHasClosedIsLeftAlone(t *testing.T) { // a matter of the race detector
+	t.Parallel()
+	s, _ := requireOwnStore(t, func(c *pgxpool.Config) {
+		c.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+			_, _ = conn.Exec(ctx, "SELECT pg_sleep(0.02)") // whose end by ctx closes the connection
+			return true, nil
+		}
+	})
+	for i := range 30 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(5+i%17)*time.Millisecond)
+		_, err := s.Reserve(ctx, []store.Reservation{newReservation(fmt.Sprint(i))})
+		cancel()
+		require.Error(t, err)
 	}
 }

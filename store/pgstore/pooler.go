@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,7 +39,8 @@ func (s *Store) checkPooler(ctx context.Context) error {
 // use it in the next, where a pooler hands out another session in between, or
 // where one is there and does not answer soon enough to find that out: its errors
 // wrap [store.ErrUnavailable] and say what to set. [New] calls it. It takes two
-// connections of the pool for at most 10 seconds.
+// connections of the pool, or of one like it that has room for them, for at most 10
+// seconds.
 func CheckPooler(ctx context.Context, pool *pgxpool.Pool) error {
 	mode := pool.Config().ConnConfig.DefaultQueryExecMode
 	if mode != pgx.QueryExecModeCacheStatement && mode != pgx.QueryExecModeDescribeExec {
@@ -46,9 +48,20 @@ func CheckPooler(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
+	if config := pool.Config(); config.MaxConns < 2 {
+		config.MaxConns, config.MinConns, config.MinIdleConns = 2, 0, 0
+		var err error
+		if pool, err = pgxpool.NewWithConfig(bounded, config); err != nil {
+			return fmt.Errorf("%w: open a second connection: %s", store.ErrUnavailable, describe(err))
+		}
+		defer pool.Close()
+	}
+	var unknown connectionError
 	switch mixes, err := mixesSessions(bounded, pool, mode == pgx.QueryExecModeCacheStatement); {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("dedupe: check pooler: %w", ctx.Err())
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w: a connection of the pool does not answer: %s", store.ErrUnavailable, describe(unknown.error))
 	case err != nil:
 		return fmt.Errorf("%w: whether the pool's query exec mode (%s) works behind the pooler it is connected to could not be found out (%s): "+
 			"try again, or %s", store.ErrUnavailable, mode, describe(err), poolerRemedy)
@@ -59,17 +72,20 @@ func CheckPooler(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
+// connectionError is one of a connection that may or may not lead to a pooler.
+type connectionError struct{ error }
+
 // mixesSessions tells whether what one connection prepares is lost to it. It fails
-// when there is a pooler that it cannot try.
+// when there is a pooler that it cannot try, or with a connectionError.
 func mixesSessions(ctx context.Context, pool *pgxpool.Pool, prepares bool) (bool, error) {
 	here, err := pool.Acquire(ctx)
 	if err != nil {
-		return false, err
+		return false, connectionError{err}
 	}
 	defer here.Release()
 	home, err := backendPID(ctx, here.Conn())
 	if err != nil {
-		return false, err
+		return false, connectionError{err}
 	}
 	if home == here.Conn().PgConn().PID() {
 		// The process that announced itself at login is the one that answers:
@@ -117,7 +133,7 @@ func losesStatement(ctx context.Context, here, there *pgx.Conn) (bool, error) {
 	name := "dedupe_probe_" + rand.Text()[:8]
 	defer func() {
 		for _, conn := range []*pgx.Conn{there, here} { // wherever it was left
-			_, _ = conn.Exec(ctx, "DEALLOCATE "+pgx.Identifier{name}.Sanitize(), pgx.QueryExecModeSimpleProtocol)
+			_, _ = conn.PgConn().Exec(ctx, "DEALLOCATE "+pgx.Identifier{name}.Sanitize()).ReadAll()
 		}
 	}()
 	if _, err := here.PgConn().Prepare(ctx, name, selectPIDSQL, nil); err != nil {
@@ -145,7 +161,16 @@ func mixedUp(err error) (bool, error) {
 
 const selectPIDSQL = `SELECT pg_backend_pid()`
 
-func backendPID(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {
-	err = conn.QueryRow(ctx, selectPIDSQL, pgx.QueryExecModeSimpleProtocol).Scan(&pid)
-	return pid, err
+// backendPID asks below the driver's exec modes, of which the simple one depends on
+// settings of the session.
+func backendPID(ctx context.Context, conn *pgx.Conn) (uint32, error) {
+	results, err := conn.PgConn().Exec(ctx, selectPIDSQL).ReadAll()
+	if err != nil {
+		return 0, err
+	}
+	if len(results) != 1 || len(results[0].Rows) != 1 {
+		return 0, errAnswer
+	}
+	pid, err := strconv.ParseUint(string(results[0].Rows[0][0]), 10, 32)
+	return uint32(pid), err
 }

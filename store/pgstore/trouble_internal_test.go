@@ -31,9 +31,9 @@ func newJoint(s *Store) joint {
 }
 
 // fly has two reservations and a completion travel together.
-func (j joint) fly(ctx context.Context, a, b, completed store.Reservation) (reserved *party[store.Reservation, store.Found], settled *party[store.Settlement, store.Settled]) {
-	reserved, seats := newParty[store.Reservation, store.Found](ctx, []store.Reservation{a, b}, cloneReservation)
-	settled, seat := newParty[store.Settlement, store.Settled](ctx,
+func (j joint) fly(a, b, completed store.Reservation) (reserved *party[store.Reservation, store.Found], settled *party[store.Settlement, store.Settled]) {
+	reserved, seats := newParty[store.Reservation, store.Found]([]store.Reservation{a, b}, cloneReservation)
+	settled, seat := newParty[store.Settlement, store.Settled](
 		[]store.Settlement{{Key: completed.Key, Token: completed.Token, Outcome: store.Complete, Result: []byte("paid")}}, cloneSettlement)
 	j.mu.Lock()
 	j.reserving.queue = append(j.reserving.queue, &seats[0], &seats[1])
@@ -69,7 +69,7 @@ func TestTroubleOfOneRowIsItsOwn(t *testing.T) {
 			require.NoError(t, err)
 			_, err = pool.Exec(t.Context(), spoil) // one of them needs the extensions that come with Postgres
 			require.NoError(t, err)
-			reserved, settled := newJoint(s).fly(t.Context(), bad, neighbour, paid)
+			reserved, settled := newJoint(s).fly(bad, neighbour, paid)
 			require.NoError(t, settled.errs[0])
 			require.Equal(t, store.Applied, settled.answers[0])
 			require.Equal(t, []error{errDivide, errDivide}, reserved.errs)
@@ -130,7 +130,7 @@ func TestTracers(t *testing.T) {
 		paid := newReservation("paid")
 		_, err := s.Reserve(t.Context(), []store.Reservation{paid})
 		require.NoError(t, err)
-		reserved, settled := newJoint(s).fly(t.Context(), newReservation("a"), newReservation("b"), paid)
+		reserved, settled := newJoint(s).fly(newReservation("a"), newReservation("b"), paid)
 		require.Equal(t, []error{errDivide, errDivide, errDivide}, append(reserved.errs, settled.errs...))
 		require.Zero(t, s.own.Stat().AcquiredConns())
 		s.Close() // would wait for them

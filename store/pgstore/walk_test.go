@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
@@ -134,6 +136,12 @@ func TestTransactionPooler(t *testing.T) {
 		require.ErrorContains(t, err, "default_query_exec_mode=cache_describe")
 	})
 
+	t.Run("in session mode is tried with two connections where the pool has one", func(t *testing.T) {
+		t.Parallel()
+		url := localpgtest.RequirePgBouncer(t, requireMigrated(t), "pool_mode = session")
+		require.NoError(t, pgstore.CheckPooler(t.Context(), requirePool(t, url, single)))
+	})
+
 	t.Run("in session mode works with prepared statements", func(t *testing.T) {
 		t.Parallel()
 		url := localpgtest.RequirePgBouncer(t, requireMigrated(t), "pool_mode = session")
@@ -142,6 +150,35 @@ func TestTransactionPooler(t *testing.T) {
 		require.NoError(t, walk(t.Context(), s, "a", []byte("paid")))
 		s.Close()
 		require.Equal(t, "auto", value[string](t, pool, `SHOW plan_cache_mode`), "a session is handed on as it was")
+	})
+}
+
+func TestNoPooler(t *testing.T) {
+	t.Parallel()
+	for _, setting := range []struct{ name, value string }{
+		{"standard_conforming_strings", "off"}, {"client_encoding", "SQL_ASCII"}, {"client_encoding", "LATIN1"},
+	} {
+		t.Run(fmt.Sprintf("is seen where %s is %s", setting.name, setting.value), func(t *testing.T) {
+			t.Parallel()
+			pool := requirePool(t, requireMigrated(t), func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams[setting.name] = setting.value })
+			s := requireStore(t, pool, pgstore.Options{CallTimeout: time.Minute})
+			require.NoError(t, walk(t.Context(), s, "a", []byte("paid")))
+		})
+	}
+	t.Run("is blamed for a second connection that is refused", func(t *testing.T) {
+		t.Parallel()
+		var made atomic.Int64
+		pool := requirePool(t, requireMigrated(t), single, func(c *pgxpool.Config) {
+			c.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
+				if made.Add(1) > 1 {
+					return errors.New("no password yet")
+				}
+				return nil
+			}
+		})
+		_, err := pgstore.New(t.Context(), pool, pgstore.Options{})
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "a connection of the pool does not answer")
 	})
 }
 
