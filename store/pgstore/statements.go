@@ -10,9 +10,10 @@ import (
 )
 
 // Every statement of the store stands here. They take one array for each column
-// and carry any number of records (some have a second form, see forOneRow); nothing but the names of the tables is ever
-// put into them. clock_timestamp() is unqualified so that a schema with a clock
-// of its own can stand before pg_catalog in the search_path of a test.
+// and carry any number of records; some have a second form, see forOneRow. Nothing
+// but the names of the tables is ever put into them. clock_timestamp() is unqualified
+// so that a schema with a clock of its own can stand before pg_catalog in the
+// search_path of a test.
 //
 // Statements that change records lock them first, in key order, in a CTE of
 // their own. FOR UPDATE answers the newest version of a row even where the
