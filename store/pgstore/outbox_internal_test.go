@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,12 +73,17 @@ func TestMessagesFitTheRoomMadeForThem(t *testing.T) {
 
 func TestAConnectionThatAHookHasClosedIsLeftAlone(t *testing.T) { // a matter of the race detector
 	t.Parallel()
+	var armed atomic.Bool
 	s, _ := requireOwnStore(t, func(c *pgxpool.Config) {
 		c.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
-			_, _ = conn.Exec(ctx, "SELECT pg_sleep(0.02)") // whose end by ctx closes the connection
+			if !armed.Load() {
+				return true, nil
+			}
+			_, _ = conn.Exec(ctx, "SELECT pg_sleep(10)") // whose end by ctx closes the connection
 			return true, nil
 		}
 	})
+	armed.Store(true)
 	for i := range 30 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(5+i%17)*time.Millisecond)
 		_, err := s.Reserve(ctx, []store.Reservation{newReservation(fmt.Sprint(i))})
