@@ -37,32 +37,33 @@ func (l *limited) stop() {
 	}
 }
 
-// Done implements [context.Context].
-func (l *limited) Done() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// start returns the context that stands for this one from now on. The caller holds the
+// lock.
+func (l *limited) start() context.Context {
 	if l.timed == nil {
 		l.timed, l.cancel = context.WithDeadline(l.Context, l.end)
 		if l.stopped {
 			l.cancel()
 		}
 	}
-	return l.timed.Done()
+	return l.timed
+}
+
+// Done implements [context.Context].
+func (l *limited) Done() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.start().Done()
 }
 
 // Err implements [context.Context].
 func (l *limited) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.timed != nil:
-		return l.timed.Err()
-	case l.stopped:
-		return context.Canceled
-	case !time.Now().Before(l.end):
-		return context.DeadlineExceeded
+	if l.timed == nil && !l.stopped && time.Now().Before(l.end) && l.Context.Err() == nil {
+		return nil
 	}
-	return l.Context.Err()
+	return l.start().Err() // which stays
 }
 
 // Deadline implements [context.Context].

@@ -60,6 +60,12 @@ func TestLimitedIsAContextWithADeadline(t *testing.T) {
 				for _, l := range []*limited{idle, waited} {
 					require.ErrorIs(t, l.Err(), c.want)
 				}
+				cancel()
+				time.Sleep(time.Minute) //nolint:forbidigo // virtual time
+				for _, l := range []*limited{idle, waited} {
+					l.stop()
+					require.ErrorIs(t, l.Err(), c.want, "whatever comes later")
+				}
 				require.ErrorIs(t, context.Cause(waited), c.cause)
 				require.Equal(t, 42, waited.Value(answer{}))
 				end, ok := idle.Deadline()

@@ -54,7 +54,8 @@ func checkPooler(ctx context.Context, e *exam) ([]string, error) {
 	defer pool.Close()
 	err = pgstore.CheckPooler(ctx, pool)
 	if errors.Is(err, store.ErrUnavailable) {
-		return []string{fmt.Sprintf("at %s:%d: %v", config.ConnConfig.Host, config.ConnConfig.Port, err)}, nil
+		return []string{fmt.Sprintf("the query exec mode %s does not work behind the transaction pooler at %s:%d",
+			config.ConnConfig.DefaultQueryExecMode, config.ConnConfig.Host, config.ConnConfig.Port)}, nil
 	}
 	return nil, err
 }

@@ -118,7 +118,7 @@ func TestPoolers(t *testing.T) {
 	t.Run("an exec mode that does not work behind one is found", func(t *testing.T) {
 		t.Parallel()
 		requireFindings(t, examine(t, doctor.Options{DatabaseURL: with(t, pooled, "default_query_exec_mode", "describe_exec")}), map[string]string{
-			"pooler": "the pool's query exec mode (describe exec) does not work behind the transaction pooler it is connected to",
+			"pooler": "the query exec mode describe exec does not work behind the transaction pooler at 127.0.0.1:",
 		})
 	})
 	t.Run("one that works is not, and all else is looked at through it", func(t *testing.T) {
