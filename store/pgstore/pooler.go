@@ -35,12 +35,17 @@ func (s *Store) checkPooler(ctx context.Context) error {
 	return CheckPooler(ctx, s.own)
 }
 
+// ErrSessionsMixed says that a pooler was seen to hand one client's session to another,
+// which the pool's query exec mode cannot stand. Set another one in the connection
+// string, or use a pooler in session mode.
+var ErrSessionsMixed = errors.New("the query exec mode does not work behind the transaction pooler that the pool is connected to")
+
 // CheckPooler refuses query exec modes that name something in one statement and
 // use it in the next, where a pooler hands out another session in between, or
 // where one is there and does not answer soon enough to find that out: its errors
-// wrap [store.ErrUnavailable] and say what to set. [New] calls it. It takes two
-// connections of the pool, or of one like it that has room for them, for at most 10
-// seconds.
+// wrap [store.ErrUnavailable], in the first case also [ErrSessionsMixed], and say
+// what to set. [New] calls it. It takes two connections of the pool, or of one like
+// it that has room for them, for at most 10 seconds.
 func CheckPooler(ctx context.Context, pool *pgxpool.Pool) error {
 	mode := pool.Config().ConnConfig.DefaultQueryExecMode
 	if mode != pgx.QueryExecModeCacheStatement && mode != pgx.QueryExecModeDescribeExec {
@@ -66,8 +71,7 @@ func CheckPooler(ctx context.Context, pool *pgxpool.Pool) error {
 		return fmt.Errorf("%w: whether the pool's query exec mode (%s) works behind the pooler it is connected to could not be found out (%s): "+
 			"try again, or %s", store.ErrUnavailable, mode, describe(err), poolerRemedy)
 	case mixes:
-		return fmt.Errorf("%w: the pool's query exec mode (%s) does not work behind the transaction pooler it is connected to: %s",
-			store.ErrUnavailable, mode, poolerRemedy)
+		return fmt.Errorf("%w: %w (%s): %s", store.ErrUnavailable, ErrSessionsMixed, mode, poolerRemedy)
 	}
 	return nil
 }
@@ -111,8 +115,14 @@ func mixesSessions(ctx context.Context, pool *pgxpool.Pool, prepares bool) (bool
 }
 
 // moved tells whether here and there were seen to share a session, or here to
-// change it, while there has a transaction open.
+// change it, before or while there has a transaction open. A pooler that hands out the
+// session used last would give both of them their own each time, once another client
+// has come between: here is asked twice, so that it gets what there has left.
 func moved(ctx context.Context, here, there *pgx.Conn, home uint32) (bool, error) {
+	ours, err := backendPID(ctx, here)
+	if err != nil || ours != home {
+		return err == nil, err
+	}
 	tx, err := there.Begin(ctx)
 	if err != nil {
 		return false, err
@@ -122,7 +132,7 @@ func moved(ctx context.Context, here, there *pgx.Conn, home uint32) (bool, error
 	if err != nil || theirs == home {
 		return err == nil, err
 	}
-	ours, err := backendPID(ctx, here)
+	ours, err = backendPID(ctx, here)
 	return err == nil && ours != home, err
 }
 

@@ -118,11 +118,37 @@ func TestTransactionPooler(t *testing.T) {
 				for range 3 { // nothing is left behind that makes it look otherwise
 					_, err := pgstore.New(t.Context(), pool, patient)
 					require.ErrorIs(t, err, store.ErrUnavailable)
+					require.ErrorIs(t, err, pgstore.ErrSessionsMixed)
 					require.ErrorContains(t, err, mode.String())
 					require.ErrorContains(t, err, "default_query_exec_mode=cache_describe")
 				}
 			})
 		}
+	}
+
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeDescribeExec} {
+		t.Run("that another client has used in between is refused with "+mode.String(), func(t *testing.T) {
+			t.Parallel()
+			url := localpgtest.RequirePgBouncer(t, requireMigrated(t), settings)
+			others := requirePool(t, url, execMode(pgx.QueryExecModeExec))
+			taken := 0
+			pool := requirePool(t, url, execMode(mode), func(c *pgxpool.Config) {
+				c.PrepareConn = func(ctx context.Context, _ *pgx.Conn) (bool, error) {
+					if taken++; taken != 2 {
+						return true, nil
+					}
+					// The session that was used last is another one then.
+					first, err := others.Begin(ctx)
+					if err != nil {
+						return false, err
+					}
+					second, err := others.Begin(ctx)
+					return true, errors.Join(err, first.Rollback(ctx), second.Rollback(ctx))
+				}
+			})
+			require.ErrorIs(t, pgstore.CheckPooler(t.Context(), pool), pgstore.ErrSessionsMixed)
+			require.Equal(t, 2, taken)
+		})
 	}
 
 	t.Run("that has no second session to try with is not trusted", func(t *testing.T) {
@@ -132,6 +158,7 @@ func TestTransactionPooler(t *testing.T) {
 		defer cancel()
 		err := pgstore.CheckPooler(ctx, requirePool(t, url))
 		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.NotErrorIs(t, err, pgstore.ErrSessionsMixed)
 		require.ErrorContains(t, err, "could not be found out")
 		require.ErrorContains(t, err, "default_query_exec_mode=cache_describe")
 	})

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
 )
 
@@ -53,7 +52,7 @@ func checkPooler(ctx context.Context, e *exam) ([]string, error) {
 	}
 	defer pool.Close()
 	err = pgstore.CheckPooler(ctx, pool)
-	if errors.Is(err, store.ErrUnavailable) {
+	if errors.Is(err, pgstore.ErrSessionsMixed) {
 		return []string{fmt.Sprintf("the query exec mode %s does not work behind the transaction pooler at %s:%d",
 			config.ConnConfig.DefaultQueryExecMode, config.ConnConfig.Host, config.ConnConfig.Port)}, nil
 	}
