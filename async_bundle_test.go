@@ -54,12 +54,22 @@ func newOutside(t *testing.T, change ...func(*outside)) *outside {
 
 func newOutsideWith(t *testing.T, policy dedupe.Policy, o workflow.ActivityOptions, change ...func(*outside)) *outside {
 	t.Helper()
-	s := &outside{bundle: setup(t), handles: make(chan dedupe.Handle, 20), before: func(context.Context, dedupe.Handle) {}}
+	s := &outside{}
 	memory, err := memstore.New(memstore.Options{Now: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }})
 	require.NoError(t, err)
-	s.store = memory
+	s.open(t, memory, policy, o, change...)
+	return s
+}
+
+// open starts the worker, with records in a store.
+func (s *outside) open(t *testing.T, records store.Store, policy dedupe.Policy, o workflow.ActivityOptions, change ...func(*outside)) {
+	t.Helper()
+	s.bundle = setup(t)
+	s.store = records
+	s.handles, s.before = make(chan dedupe.Handle, 20), func(context.Context, dedupe.Handle) {}
 	// Encoding is visible: what is encoded twice cannot be read.
 	data := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), converter.NewZlibCodec(converter.ZlibCodecOptions{AlwaysEncode: true}))
+	var err error
 	s.client, err = client.Dial(client.Options{
 		HostPort: devservertest.RequireServer(t).Address(), Logger: quiet, DataConverter: data, Plugins: []client.Plugin{s.plugin(policy)},
 		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithUnaryInterceptor(s.intercept)}},
@@ -81,7 +91,6 @@ func newOutsideWith(t *testing.T, policy dedupe.Policy, o workflow.ActivityOptio
 			return "", sdkactivity.ErrResultPending
 		})
 	})
-	return s
 }
 
 // intercept stands between the completer and Temporal.

@@ -13,7 +13,10 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	dedupe "github.com/seed5aa7bdf6/temporal-dedupe"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localredis"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localredis/localredistest"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/redisstore"
 )
 
 func TestCompletingFromOutside(t *testing.T) {
@@ -203,4 +206,36 @@ func TestCompletingFromOutside(t *testing.T) {
 		require.Error(t, b.start(c, b.queue, "call").Get(t.Context(), nil))
 		require.Contains(t, <-panicked, "local activity")
 	})
+}
+
+func TestCompletingFromOutsideInEveryStore(t *testing.T) {
+	t.Parallel()
+	for name, records := range map[string]func(*testing.T) store.Store{
+		"Postgres": func(t *testing.T) store.Store {
+			t.Helper()
+			_, s := requirePostgres(t, 4)
+			return s
+		},
+		"Redis": func(t *testing.T) store.Store {
+			t.Helper()
+			s, err := redisstore.New(t.Context(), localredistest.RequireClient(t, localredistest.RequireServer(t, localredis.Options{})), redisstore.Options{})
+			require.NoError(t, err)
+			return s
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &outside{}
+			s.open(t, records(t), dedupe.Policy{}, patient)
+			run := s.start(s.client, s.queue, "call")
+			h := s.pending()
+			s.crash.Store(true)
+			require.ErrorContains(t, s.complete(h, "first", nil), "crashed")
+			require.NoError(t, s.complete(h, "second", nil))
+			s.requireResult(run, "first", 1)
+			require.ErrorIs(t, s.complete(h, "third", nil), dedupe.ErrNotWaiting)
+			require.ErrorIs(t, s.complete(h, nil, errors.New("failed after all")), dedupe.ErrStaleHandle)
+			require.Equal(t, store.Completed, s.record().Status)
+		})
+	}
 }

@@ -42,20 +42,24 @@ func TestTelemetryPage(t *testing.T) {
 
 	t.Run("lists every outcome, with its status on the span", func(t *testing.T) {
 		t.Parallel()
-		for _, o := range telemetry.Outcomes {
-			status := ""
-			if o.Wrong {
-				status = "error"
+		for title, outcomes := range map[string][]telemetry.Meaning{
+			"Outcomes": telemetry.Outcomes, "Completions from outside": telemetry.Completions,
+		} {
+			for _, o := range outcomes {
+				status := ""
+				if o.Wrong {
+					status = "error"
+				}
+				require.Contains(t, section(title), fmt.Sprintf("| `%s` | %s | %s |", o.Outcome, o.Text, status))
 			}
-			require.Contains(t, section("Outcomes"), fmt.Sprintf("| `%s` | %s | %s |", o.Outcome, o.Text, status))
+			require.Equal(t, len(outcomes), rows(title))
 		}
-		require.Equal(t, len(telemetry.Outcomes), rows("Outcomes"))
 	})
 
 	t.Run("names every span, event and attribute of theirs", func(t *testing.T) {
 		t.Parallel()
 		spans := section("Spans")
-		for _, name := range append([]string{telemetry.SpanExecution, telemetry.SpanSettle}, telemetry.Events...) {
+		for _, name := range append(telemetry.Spans, telemetry.Events...) {
 			require.Contains(t, spans, "`"+name+"`")
 		}
 		for _, a := range telemetry.SpanAttributes {

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 	sdkactivity "go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -37,6 +40,9 @@ type AsyncOptions struct {
 	// Temporal's defaults, unless the worker had others: then they are required.
 	DataConverter    converter.DataConverter
 	FailureConverter converter.FailureConverter
+	// TracerProvider and MeterProvider default to OpenTelemetry's global ones.
+	TracerProvider trace.TracerProvider
+	MeterProvider  metric.MeterProvider
 	// Identity names this process to Temporal. Defaults to pid@host.
 	Identity string
 	// StoreCallTimeout bounds one call of the store, SettleTimeout all of them.
@@ -98,6 +104,15 @@ func CompleteAsync(ctx context.Context, o AsyncOptions, h Handle, result any, er
 		return errors.New("dedupe: CompleteAsync was called with ErrResultPending, which completes nothing")
 	}
 	o = o.withDefaults()
+	t, problem := telemetry.NewCompleter(o.TracerProvider, o.MeterProvider)
+	if problem != nil {
+		return fmt.Errorf("dedupe: AsyncOptions.MeterProvider: %w", problem)
+	}
 	c := &completion{o: o, f: h.f, encoding: newEncoding(o.DataConverter, o.FailureConverter)}
-	return c.complete(ctx, result, err)
+	ctx, c.span = t.Start(ctx, c.spanAttributes)
+	defer c.span.End()
+	outcome, err := c.complete(ctx, result, err)
+	c.span.Ended(outcome)
+	t.Ended(ctx, h.f.Namespace, h.f.ActivityType, outcome)
+	return err
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"go.opentelemetry.io/otel/attribute"
 	sdkactivity "go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -17,23 +19,49 @@ type completion struct {
 	o        AsyncOptions
 	f        handleFields
 	encoding encoding
+	span     telemetry.Span
 }
 
-func (c *completion) complete(ctx context.Context, result any, err error) error {
+// complete records, and tells Temporal; and says what came of it.
+func (c *completion) complete(ctx context.Context, result any, err error) (telemetry.Outcome, error) {
 	s, a, err := c.outcome(ctx, result, err)
 	if err != nil {
-		return err
+		return telemetry.Incomplete, err
 	}
 	if c.f.Key != "" {
 		record, err := c.settle(ctx, s)
-		if err != nil {
-			return err
+		c.span.LinkTo(record.TraceParent)
+		switch {
+		case errors.Is(err, ErrStaleHandle):
+			return telemetry.Stale, err
+		case err != nil:
+			return telemetry.Incomplete, err
 		}
 		if a, err = c.recorded(record, a); err != nil {
-			return err
+			return telemetry.Incomplete, err
 		}
 	}
-	return c.send(ctx, a)
+	switch err := c.send(ctx, a); {
+	case errors.Is(err, ErrNotWaiting):
+		return telemetry.NotWaiting, errors.Join(a.tooLarge, err)
+	case err != nil:
+		return telemetry.Incomplete, errors.Join(a.tooLarge, err)
+	case a.tooLarge != nil:
+		return telemetry.ResultTooLarge, a.tooLarge
+	case a.canceled:
+		return telemetry.Canceled, nil
+	case a.failure != nil:
+		return telemetry.Failed, nil
+	}
+	return telemetry.Completed, nil
+}
+
+func (c *completion) spanAttributes() []attribute.KeyValue {
+	attrs := []attribute.KeyValue{telemetry.AttrActivityType.String(c.f.ActivityType)}
+	if c.f.Key != "" {
+		attrs = append(attrs, telemetry.AttrKey.String(ShortKey(c.f.Key)))
+	}
+	return attrs
 }
 
 // outcome makes the settlement, and what to tell Temporal where there is no
@@ -89,6 +117,7 @@ func (c *completion) settle(ctx context.Context, s store.Settlement) (store.Reco
 	if err != nil {
 		return store.Record{}, fmt.Errorf("dedupe: the outcome of call %q may not be recorded, and Temporal was not told; try again: %w", c.f.Key, err)
 	}
+	c.span.Settled(s.Outcome.String(), settled.String())
 	record, err := c.o.Store.Get(ctx, c.f.Key)
 	switch {
 	case settled == store.Missing, errors.Is(err, store.ErrNotFound):

@@ -188,6 +188,9 @@ var allPaths = []path{
 	}},
 	{"completed from outside", func(p *paths) {
 		p.call(p.setup(), func(context.Context, string) (string, error) { return "", sdkactivity.ErrResultPending })
+		for _, complete := range fromOutside {
+			p.left(complete(p, p.completer()))
+		}
 	}},
 	{"panic, and takeover after a goroutine's end", func(p *paths) {
 		b := p.setup()

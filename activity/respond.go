@@ -49,9 +49,9 @@ func (c *completion) send(ctx context.Context, a answer) error {
 	var gone *serviceerror.NotFound
 	switch {
 	case errors.As(err, &gone) && f.Key != "":
-		err = fmt.Errorf("%w: activity %s of workflow %q, run %s: %w", ErrNotWaiting, f.ActivityID, f.WorkflowID, f.RunID, err)
+		return fmt.Errorf("%w: activity %s of workflow %q, run %s: %w", ErrNotWaiting, f.ActivityID, f.WorkflowID, f.RunID, err)
 	case err != nil:
-		err = fmt.Errorf("dedupe: activity %s of workflow %q, run %s: Temporal could not be told; try again: %w", f.ActivityID, f.WorkflowID, f.RunID, err)
+		return fmt.Errorf("dedupe: activity %s of workflow %q, run %s: Temporal could not be told; try again: %w", f.ActivityID, f.WorkflowID, f.RunID, err)
 	}
-	return errors.Join(a.tooLarge, err)
+	return nil
 }

@@ -34,6 +34,8 @@ type Metric struct {
 var (
 	ofType      = []attribute.Key{AttrNamespace, AttrActivityType}
 	ofExecution = []attribute.Key{AttrNamespace, AttrActivityType, AttrSource, AttrOutcome}
+
+	ofCompletion = []attribute.Key{AttrNamespace, AttrActivityType, AttrOutcome}
 )
 
 // The instruments.
@@ -59,6 +61,8 @@ var (
 		"Settlements refused because another execution owned the record.", ofType}
 	SettleFailedMetric = Metric{"dedupe.settle.failed", Counter, "{settlement}",
 		"Executions whose end could not be recorded.", ofType}
+	CompletionMetric = Metric{"dedupe.completion", Counter, "{completion}",
+		"Completions from outside of the activity, by how they ended.", ofCompletion}
 	StoreLatencyMetric = Metric{"dedupe.store.latency", Histogram, "s",
 		"Time of one call of the store, its own retries included, by operation; outcome is ok, error or canceled.",
 		[]attribute.Key{AttrOperation, AttrOutcome}}
@@ -73,6 +77,6 @@ var (
 // Metrics lists every instrument.
 var Metrics = []Metric{
 	OutcomeMetric, LatencyMetric, InFlightMetric, WaitMetric, TakeoverMetric, UnprotectedMetric,
-	LeaseLostMetric, RenewalMetric, StaleWriteMetric, SettleFailedMetric, StoreLatencyMetric,
+	LeaseLostMetric, RenewalMetric, StaleWriteMetric, SettleFailedMetric, CompletionMetric, StoreLatencyMetric,
 	PassMetric, EvictedMetric, HeldMetric,
 }

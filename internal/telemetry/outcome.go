@@ -1,5 +1,7 @@
 package telemetry
 
+import "slices"
+
 // Outcome is how an execution, or something that it did, ended, as an attribute.
 type Outcome string
 
@@ -31,6 +33,14 @@ const (
 	InvalidCall        Outcome = "invalid_call"
 	NoFingerprint      Outcome = "no_fingerprint"
 	HeaderRequired     Outcome = "header_required"
+)
+
+// The outcomes of completions from outside, beside Failed, Canceled and ResultTooLarge.
+const (
+	Completed  Outcome = "completed"
+	NotWaiting Outcome = "not_waiting"
+	Stale      Outcome = "stale"
+	Incomplete Outcome = "incomplete"
 )
 
 // Meaning says of an outcome what happened. Wrong: somebody should look.
@@ -70,9 +80,20 @@ var Outcomes = []Meaning{
 	{HeaderRequired, "Refused: the policy requires the header of the workflow side.", true},
 }
 
+// Completions lists the outcomes of completions from outside.
+var Completions = []Meaning{
+	{Completed, "Temporal was told the recorded result.", false},
+	{Failed, "Temporal was told the recorded failure.", false},
+	{Canceled, "Temporal was told that the activity was cancelled; the call is released.", false},
+	{ResultTooLarge, "Temporal was told that the result is over the limit.", true},
+	{NotWaiting, "The outcome is recorded, and Temporal does not wait for it.", false},
+	{Stale, "Refused: another execution has the call, or it was settled otherwise.", true},
+	{Incomplete, "Not everything was done: it is to be called again, or mended first.", true},
+}
+
 var wrong = func() map[Outcome]bool {
 	m := map[Outcome]bool{}
-	for _, o := range Outcomes {
+	for _, o := range slices.Concat(Outcomes, Completions) {
 		m[o.Outcome] = o.Wrong
 	}
 	return m

@@ -17,7 +17,12 @@ const (
 	// SpanSettle is one for a settlement that goes on after its execution has
 	// answered.
 	SpanSettle = "dedupe.settle"
+	// SpanCompletion is one for each completion from outside.
+	SpanCompletion = "dedupe.completion"
 )
+
+// Spans lists the spans.
+var Spans = []string{SpanExecution, SpanSettle, SpanCompletion}
 
 // Attributes of spans and their events beside those of metrics. Keys, attempts
 // and scopes stand here only.
@@ -62,7 +67,11 @@ type Span struct{ span trace.Span }
 
 // Start begins a span. attrs are asked for only if it is recorded.
 func (t *Telemetry) Start(ctx context.Context, name string, attrs func() []attribute.KeyValue) (context.Context, Span) {
-	ctx, span := t.tracer.Start(ctx, name)
+	return start(ctx, t.tracer, name, attrs)
+}
+
+func start(ctx context.Context, t trace.Tracer, name string, attrs func() []attribute.KeyValue) (context.Context, Span) {
+	ctx, span := t.Start(ctx, name)
 	if span.IsRecording() {
 		span.SetAttributes(attrs()...)
 	}

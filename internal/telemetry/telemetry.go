@@ -36,19 +36,27 @@ type Telemetry struct {
 
 // New makes the instruments. nil providers are the global ones.
 func New(tp trace.TracerProvider, mp metric.MeterProvider) (*Telemetry, error) {
-	if tp == nil {
-		tp = otel.GetTracerProvider()
-	}
-	if mp == nil {
-		mp = otel.GetMeterProvider()
-	}
-	t := &Telemetry{tracer: tp.Tracer(Name), types: map[typeName]*Type{}}
+	t := &Telemetry{tracer: tracer(tp), types: map[typeName]*Type{}}
 	t.makeSets()
-	if err := t.instruments(mp.Meter(Name)); err != nil {
+	if err := t.instruments(meter(mp)); err != nil {
 		return nil, err
 	}
 	t.begin()
 	return t, nil
+}
+
+func tracer(tp trace.TracerProvider) trace.Tracer {
+	if tp == nil {
+		tp = otel.GetTracerProvider()
+	}
+	return tp.Tracer(Name)
+}
+
+func meter(mp metric.MeterProvider) metric.Meter {
+	if mp == nil {
+		mp = otel.GetMeterProvider()
+	}
+	return mp.Meter(Name)
 }
 
 func (t *Telemetry) instruments(m metric.Meter) (err error) {
@@ -57,8 +65,8 @@ func (t *Telemetry) instruments(m metric.Meter) (err error) {
 		&LeaseLostMetric: &t.leaseLost, &StaleWriteMetric: &t.staleWrites, &SettleFailedMetric: &t.settleFails,
 		&RenewalMetric: &t.renewals, &PassMetric: &t.passes, &EvictedMetric: &t.evicted,
 	} {
-		if *into, err = m.Int64Counter(declared.Name, metric.WithDescription(declared.Description), metric.WithUnit(declared.Unit)); err != nil {
-			return fmt.Errorf("%s: %w", declared.Name, err)
+		if *into, err = counter(m, *declared); err != nil {
+			return err
 		}
 	}
 	for declared, into := range map[*Metric]*metric.Float64Histogram{&LatencyMetric: &t.latency, &StoreLatencyMetric: &t.storeLatency} {
@@ -76,6 +84,14 @@ func (t *Telemetry) instruments(m metric.Meter) (err error) {
 		return fmt.Errorf("%s: %w", d.Name, err)
 	}
 	return nil
+}
+
+func counter(m metric.Meter, d Metric) (metric.Int64Counter, error) {
+	c, err := m.Int64Counter(d.Name, metric.WithDescription(d.Description), metric.WithUnit(d.Unit))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Name, err)
+	}
+	return c, nil
 }
 
 // latencyBounds run from a quarter of a millisecond, a replay on a near
