@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -108,4 +110,12 @@ func (o Options) withDefaults() Options {
 		o.BatchesInFlight = defaultBatchesInFlight
 	}
 	return o
+}
+
+// name is that of a table, as it stands in statements.
+func (o Options) name(table string) string {
+	if o.Schema == "" {
+		return pgx.Identifier{table}.Sanitize()
+	}
+	return pgx.Identifier{o.Schema, table}.Sanitize()
 }

@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Every statement of the store stands here. They take one array for each column
@@ -442,15 +440,9 @@ func newStatements(o Options, keepPlans bool) statements {
 	if keepPlans {
 		plan, found, record, none = "true", recordPacked+" AS record", "r.record", "NULL::record"
 	}
-	name := func(table string) string {
-		if o.Schema == "" {
-			return pgx.Identifier{table}.Sanitize()
-		}
-		return pgx.Identifier{o.Schema, table}.Sanitize()
-	}
-	records := name(o.Table)
+	records := o.name(o.Table)
 	common := []string{
-		"{records}", records, "{version}", name("idempotency_schema"), "{replanned}", plan,
+		"{records}", records, "{version}", o.name("idempotency_schema"), "{replanned}", plan,
 		"{found}", found, "{record}", record, "{none}", none,
 	}
 	put := strings.NewReplacer(slices.Concat(common, inSeveral)...).Replace

@@ -1,10 +1,6 @@
 package pgstore
 
-import (
-	"strings"
-
-	"github.com/jackc/pgx/v5"
-)
+import "strings"
 
 // The statements of operators. They keep to the rules of statements.go, and never
 // read response_body or failure: octet_length answers from a value's header, so
@@ -229,14 +225,8 @@ type adminStatements struct {
 }
 
 func newAdminStatements(o Options) adminStatements {
-	name := func(table string) string {
-		if o.Schema == "" {
-			return pgx.Identifier{table}.Sanitize()
-		}
-		return pgx.Identifier{o.Schema, table}.Sanitize()
-	}
-	records := name(o.Table)
-	put := strings.NewReplacer("{records}", records, "{audit}", name("idempotency_audit")).Replace
+	records := o.name(o.Table)
+	put := strings.NewReplacer("{records}", records, "{audit}", o.name("idempotency_audit")).Replace
 	return adminStatements{
 		records: records,
 		list:    put(listSQL),

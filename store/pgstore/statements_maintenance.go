@@ -1,10 +1,6 @@
 package pgstore
 
-import (
-	"strings"
-
-	"github.com/jackc/pgx/v5"
-)
+import "strings"
 
 // evictSQL removes what may go, the oldest first, and tells how far it came. The
 // rows are found by their place, not by a join: with stale statistics a join took
@@ -59,12 +55,6 @@ type maintenance struct {
 }
 
 func newMaintenance(o Options) maintenance {
-	name := func(table string) string {
-		if o.Schema == "" {
-			return pgx.Identifier{table}.Sanitize()
-		}
-		return pgx.Identifier{o.Schema, table}.Sanitize()
-	}
-	put := strings.NewReplacer("{records}", name(o.Table), "{maintenance}", name("idempotency_maintenance")).Replace
+	put := strings.NewReplacer("{records}", o.name(o.Table), "{maintenance}", o.name("idempotency_maintenance")).Replace
 	return maintenance{record: put(recordPassSQL), countHeld: put(countHeldSQL)}
 }
