@@ -3,6 +3,7 @@ package dedupe_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/wire"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 	"github.com/seed5aa7bdf6/temporal-dedupe/workflows"
 )
 
@@ -29,6 +31,8 @@ type meddler struct {
 	call func(ctx workflow.Context, n int, inherited, header fields)
 	// continued gives the header of the next run.
 	continued func(ctx workflow.Context) fields
+	// activity makes what it likes of a call, by going on any number of times.
+	activity func(ctx workflow.Context, next func() workflow.Future) workflow.Future
 }
 
 func (m *meddler) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
@@ -72,7 +76,11 @@ func (o *meddlerOutbound) meddle(ctx workflow.Context) {
 
 func (o *meddlerOutbound) ExecuteActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
 	o.meddle(ctx)
-	return o.Next.ExecuteActivity(ctx, activityType, args...)
+	next := func() workflow.Future { return o.Next.ExecuteActivity(ctx, activityType, args...) }
+	if o.i.m.activity != nil {
+		return o.i.m.activity(ctx, next)
+	}
+	return next()
 }
 
 func (o *meddlerOutbound) ExecuteChildWorkflow(ctx workflow.Context, childType string, args ...any) workflow.ChildWorkflowFuture {
@@ -150,6 +158,34 @@ func TestHeaders(t *testing.T) {
 		}})
 		require.NoError(t, b.start(c, b.queue, "again", 1).Get(t.Context(), nil))
 		require.Len(t, p.made(), 3, "all three have the same number")
+	})
+
+	t.Run("an interceptor that goes on twice at once makes two calls, and none that a reset would find", func(t *testing.T) {
+		t.Parallel()
+		b, p := setup(t), newProvider()
+		c := b.meddle(p, workflows.NewInterceptor(), &meddler{activity: func(ctx workflow.Context, next func() workflow.Future) workflow.Future {
+			first, second := next(), next()
+			_ = first.Get(ctx, nil)
+			return second
+		}})
+		require.NoError(t, b.start(c, b.queue, "again", 1).Get(t.Context(), nil))
+		require.Len(t, p.made(), 6)
+		_, err := b.store.Get(t.Context(), "w/default/"+b.queue+"/0/Charge/1")
+		require.ErrorIs(t, err, store.ErrNotFound)
+	})
+
+	t.Run("an interceptor that goes on again later makes another call", func(t *testing.T) {
+		t.Parallel()
+		b, p := setup(t), newProvider()
+		c := b.meddle(p, workflows.NewInterceptor(), &meddler{activity: func(ctx workflow.Context, next func() workflow.Future) workflow.Future {
+			_ = next().Get(ctx, nil)
+			return next()
+		}})
+		require.NoError(t, b.start(c, b.queue, "again", 1).Get(t.Context(), nil))
+		require.Len(t, p.made(), 6)
+		for n := range 4 {
+			b.requireCompleted(fmt.Sprintf("w/default/%s/0/Charge/%d", b.queue, n+1))
+		}
 	})
 
 	for name, header := range map[string]string{

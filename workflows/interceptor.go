@@ -21,7 +21,7 @@ type workerInterceptor struct {
 
 // InterceptWorkflow is called once for each instance that is loaded.
 func (w *workerInterceptor) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	i := &inbound{run: &run{counts: counter{}}}
+	i := &inbound{run: newRun()}
 	i.Next = next
 	return i
 }

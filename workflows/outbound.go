@@ -13,8 +13,8 @@ type outbound struct {
 
 // ExecuteActivity numbers a regular activity.
 func (o *outbound) ExecuteActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
-	if !ofSession(activityType) && !stamped(ctx) {
-		ctx = stamp(ctx, o.run.activity(ctx, activityType, args))
+	if !ofSession(activityType) && !o.run.stamped(ctx) {
+		ctx = o.run.stamp(ctx, o.run.activity(ctx, activityType, args))
 	}
 	return o.Next.ExecuteActivity(ctx, activityType, args...)
 }
@@ -22,16 +22,16 @@ func (o *outbound) ExecuteActivity(ctx workflow.Context, activityType string, ar
 // ExecuteLocalActivity numbers a local activity. The header lasts for all its
 // attempts, also those that follow a timer.
 func (o *outbound) ExecuteLocalActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
-	if !stamped(ctx) {
-		ctx = stamp(ctx, o.run.localActivity(ctx, activityType, args))
+	if !o.run.stamped(ctx) {
+		ctx = o.run.stamp(ctx, o.run.localActivity(ctx, activityType, args))
 	}
 	return o.Next.ExecuteLocalActivity(ctx, activityType, args...)
 }
 
 // ExecuteChildWorkflow tells a child without an ID of its own where it stands.
 func (o *outbound) ExecuteChildWorkflow(ctx workflow.Context, childType string, args ...any) workflow.ChildWorkflowFuture {
-	if !stamped(ctx) {
-		ctx = stamp(ctx, o.run.child(ctx, childType, args))
+	if !o.run.stamped(ctx) {
+		ctx = o.run.stamp(ctx, o.run.child(ctx, childType, args))
 	}
 	return o.Next.ExecuteChildWorkflow(ctx, childType, args...)
 }

@@ -14,6 +14,16 @@ type run struct {
 	opened bool
 	known  wire.Facts // what all calls of the run have in common
 	counts counter
+
+	// headers are those that were written in this workflow task, by their places; the
+	// length of the history tells tasks apart, in a replay as well.
+	headers map[uintptr]map[string]*commonpb.Payload
+	task    int
+	warned  bool // that an interceptor goes on more than once
+}
+
+func newRun() *run {
+	return &run{counts: counter{}, headers: map[uintptr]map[string]*commonpb.Payload{}}
 }
 
 // facts returns what is common to all calls.

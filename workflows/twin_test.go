@@ -17,6 +17,8 @@ type meddler struct {
 	interceptor.WorkerInterceptorBase
 	before  func(ctx workflow.Context, activityType string)
 	answers int // how many calls it does not pass on
+	// again is called before it goes on a second time with the same call.
+	again func()
 }
 
 func (m *meddler) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
@@ -49,7 +51,13 @@ func (m *meddlerOutbound) ExecuteActivity(ctx workflow.Context, activityType str
 		settable.SetValue(nil)
 		return future
 	}
-	return m.Next.ExecuteActivity(ctx, activityType, args...)
+	future := m.Next.ExecuteActivity(ctx, activityType, args...)
+	if m.meddler.again != nil {
+		_ = future.Get(ctx, nil)
+		m.meddler.again()
+		return m.Next.ExecuteActivity(ctx, activityType, args...)
+	}
+	return future
 }
 
 // forward puts the first header that it sees on every call.
@@ -141,4 +149,39 @@ func noise() *meddler {
 			header[wire.HeaderKey] = wire.Encode(wire.Facts{To: wire.ToContinuation, WorkflowID: "w", RunID: "r"})
 		}
 	}}
+}
+
+// What an interceptor makes of a call in one workflow task has one header, whose last
+// state both would be sent with.
+func TestInterceptorThatGoesOnMoreThanOnce(t *testing.T) {
+	t.Parallel()
+	ours := workflows.NewInterceptor
+	before := func(workflow.Context, string) {}
+
+	for name, chain := range map[string]func(again func()) []interceptor.WorkerInterceptor{
+		"OutsideOfOurs": func(again func()) []interceptor.WorkerInterceptor {
+			return []interceptor.WorkerInterceptor{ours(), &meddler{before: before, again: again}}
+		},
+		"BetweenTwins": func(again func()) []interceptor.WorkerInterceptor {
+			return []interceptor.WorkerInterceptor{ours(), &meddler{before: before, again: again}, ours()}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, chain(func() {})...)
+			b.requireRun(t, func(ctx workflow.Context) error { return call(ctx, "Charge", 1) })
+			require.Equal(t, []int{1, 0}, numbers(b.facts("Charge")), "the second one has no header")
+			require.Len(t, b.logs.all(), 1)
+		})
+	}
+
+	t.Run("InALaterTaskItIsACallOfItsOwn", func(t *testing.T) {
+		t.Parallel()
+		var b *bundle
+		tries := 0
+		b = setup(t, ours(), &meddler{before: before, again: func() { tries++; b.SetCurrentHistoryLength(10 * tries) }})
+		b.requireRun(t, func(ctx workflow.Context) error { return inOrder(call(ctx, "Charge", 1), call(ctx, "Charge", 2)) })
+		require.Equal(t, []int{1, 2, 3, 4}, numbers(b.facts("Charge")))
+		require.Empty(t, b.logs.all())
+	})
 }
