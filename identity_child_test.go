@@ -144,6 +144,55 @@ func TestChildren(t *testing.T) {
 		require.Len(t, f.made(), 3)
 	})
 
+	for scope := range scopes {
+		t.Run("a cron child without an ID of its own makes the calls of its first run once, under "+scope, func(t *testing.T) {
+			t.Parallel()
+			f := newFamily(t, scopes[scope])
+			f.queue += "-cron"
+			f.work(f.client, f.queue, func(r worker.Registry) {
+				registerWorkflow(r, "parent", func(ctx workflow.Context) error {
+					ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{CronSchedule: "@every 1s"})
+					workflow.ExecuteChildWorkflow(ctx, "child")
+					await(ctx, "charged")
+					await(ctx, "go")
+					return nil
+				})
+				registerWorkflow(r, "child", func(ctx workflow.Context) error {
+					if _, err := charge(ctx, "10"); err != nil {
+						return err
+					}
+					parent := workflow.GetInfo(ctx).ParentWorkflowExecution
+					_ = workflow.SignalExternalWorkflow(ctx, parent.ID, parent.RunID, "charged", nil).Get(ctx, nil)
+					await(ctx, "never")
+					return nil
+				})
+				f.provider.register(r)
+			})
+			run := f.start(f.client, f.queue, "parent")
+			charged := func(run client.WorkflowRun, times int) {
+				require.Eventually(t, func() bool {
+					n := 0
+					for _, e := range f.history(f.client, run).GetEvents() {
+						if e.GetWorkflowExecutionSignaledEventAttributes().GetSignalName() == "charged" {
+							n++
+						}
+					}
+					return n == times
+				}, eventually, tick)
+			}
+			charged(run, 1)
+			again := f.reset(f.client, run, 1)
+			charged(again, 2) // the reset carries the first one over
+			want := 1
+			if scope == "ScopeRun" {
+				want = 2
+			}
+			require.Len(t, f.made(), want)
+			require.NoError(t, f.client.SignalWorkflow(t.Context(), again.GetID(), "", "go", nil))
+			require.NoError(t, again.Get(t.Context(), nil))
+		})
+	}
+
 	t.Run("children that were about to start at the point of a reset keep their place", func(t *testing.T) {
 		t.Parallel()
 		f := newFamily(t, dedupe.Policy{})

@@ -153,6 +153,46 @@ func TestBranchesThatRace(t *testing.T) {
 	}
 }
 
+// Nothing in their activities' arguments tells these children apart.
+func TestChildrenThatRace(t *testing.T) {
+	t.Parallel()
+	r := newRace(t, nil)
+	c, races, family := r.bundle.client(r.plugin()), r.queue, r.queue+"-family"
+	r.work(c, family, func(reg worker.Registry) {
+		registerWorkflow(reg, "parent", func(ctx workflow.Context) error {
+			wg, failed := workflow.NewWaitGroup(ctx), error(nil)
+			for _, customer := range []string{"A", "B"} {
+				wg.Add(1)
+				workflow.Go(ctx, func(ctx workflow.Context) {
+					defer wg.Done()
+					// On the queue of the race, where it is not deduplicated.
+					err := workflow.ExecuteActivity(workflow.WithTaskQueue(options(ctx), races), "Prepare", customer).Get(ctx, nil)
+					if err == nil {
+						err = bear(ctx, "onboard", "", customer)
+					}
+					if err != nil {
+						failed = err
+					}
+				})
+			}
+			wg.Wait(ctx)
+			return failed
+		})
+		registerWorkflow(reg, "onboard", func(ctx workflow.Context, _ string) error {
+			_, err := charge(ctx, "the same")
+			return err
+		})
+		r.provider.register(reg)
+	})
+	r.bundle.queue = family
+	run := r.start(c, family, "parent")
+	require.NoError(t, run.Get(t.Context(), nil))
+	r.prepare("B", "A")
+	app := requireErrType(t, r.reset(c, run, 1).Get(t.Context(), nil), dedupe.ErrTypeConflict)
+	require.Contains(t, app.Error(), "child workflow was started with other arguments")
+	require.Len(t, r.made(), 2)
+}
+
 // The workflow is thrown out of the worker's cache all the time, so that each
 // workflow task replays it from the beginning.
 func TestBranchesReplayedFromAColdCache(t *testing.T) {

@@ -3,6 +3,7 @@ package activity
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -108,6 +109,9 @@ func conflictError(c call, found store.Record, hashes []string) error {
 			"or say with DoOptions.Fingerprint what counts"
 	case c.source == sourceBusiness:
 		hint = "the business key already names an operation with other arguments"
+	case strings.Contains(c.kind, childMark):
+		hint = "this child workflow was started with other arguments than the one that the record is of, or makes its calls in another order: " +
+			"give the child, or the call, a step key (dedupe.WithStepKey) or number it by arguments (dedupe.WithNumberByArguments)"
 	case found.RunID != c.origin.RunID:
 		hint = "the record comes from another run, whose calls were made in another order: " +
 			"give the call a step key (dedupe.WithStepKey) or number it by arguments (dedupe.WithNumberByArguments)"

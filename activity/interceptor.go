@@ -3,6 +3,7 @@ package activity
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	sdkactivity "go.temporal.io/sdk/activity"
@@ -126,6 +127,9 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 		a.refused(ctx, info, c.source, telemetry.NoFingerprint)
 		return nil, refuse(ErrTypeNoFingerprint, "the arguments of activity type %q have no fingerprint: %s; "+
 			"give its policy a Fingerprint function, or the type a DedupeFingerprint method", info.ActivityType.Name, withoutValues(err))
+	}
+	if c.source == sourceWorkflow && facts.Input != "" {
+		form = slices.Concat(form, []byte{0}, []byte(facts.Input))
 	}
 	e := newExecution(ctx, a.i, info, policy, c, form)
 	return e.observe(withSentRequests(ctx, &e.sent), func(ctx context.Context) (any, error) { return e.execute(ctx, a.Next, in) })

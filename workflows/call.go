@@ -61,6 +61,10 @@ func (r *run) child(ctx workflow.Context, childType string, args []any) *wire.Fa
 	}
 	call := f.CallName()
 	f.Scope = wire.ChildScope(parent, childType, call)
+	f.Input = parent.Input
+	if f.Arguments == "" { // which would stand in the scope
+		f.Input = wire.ChildInput(parent.Input, input(childType, args))
+	}
 	f.Lineage = wire.Extend(parent.Lineage, childType, call)
 	f.Execution = wire.Extend(parent.Execution, childType, call)
 	return &f

@@ -48,6 +48,33 @@ func TestChild(t *testing.T) {
 		require.Empty(t, b.logs.all())
 	})
 
+	t.Run("HandsOnWhatItWasStartedWith", func(t *testing.T) {
+		t.Parallel()
+		b := withChildren(setup(t))
+		b.requireRun(t, func(ctx workflow.Context) error {
+			return inOrder(
+				child(ctx, "", "Pay", "a"), child(ctx, "", "Pay", "b"), child(ctx, "", "Pay", "a"),
+				child(ctx, "", "Nest", "a"), child(ctx, "", "Nest", "b"), child(ctx, "nest-1", "Nest", "a"),
+				child(ctx, "", "Pay", struct{ hidden int }{1}),
+				child(workflows.WithNumberByArguments(ctx), "", "Pay", "a"),
+			)
+		})
+		var inputs []string
+		for i, f := range b.facts("Charge") {
+			if i%2 == 0 {
+				inputs = append(inputs, f.Input)
+			}
+		}
+		a, other := inputs[0], inputs[1]
+		require.Len(t, a, 64)
+		require.NotEqual(t, a, other)
+		require.Equal(t, a, inputs[2])
+		require.NotContains(t, []string{a, other, "", inputs[4]}, inputs[3], "a child's within that of its parent")
+		require.Equal(t, a, inputs[5], "the parent has an ID of its own")
+		require.Empty(t, inputs[6], "nobody can tell")
+		require.Empty(t, inputs[7], "it stands in the scope")
+	})
+
 	t.Run("WithAnIDStandsForItselfButIsCounted", func(t *testing.T) {
 		t.Parallel()
 		b := withChildren(setup(t))

@@ -75,7 +75,7 @@ func (r *run) open(info *workflow.Info, payload *commonpb.Payload, logger log.Lo
 		f.Chain = new(int)
 	}
 	if given != nil && len(given.Scope) > 0 {
-		f.Scope, f.Lineage = given.Scope, given.Lineage
+		f.Scope, f.Input, f.Lineage = given.Scope, given.Input, given.Lineage
 		if given.To == wire.ToChild && fresh && given.Execution != "" {
 			// A later run (retry, cron, continuation) is an execution of its own.
 			f.Execution = given.Execution
@@ -100,7 +100,7 @@ func (r *run) continuation() wire.Facts {
 		f.Chain = &next
 	}
 	if len(r.known.Scope) > 0 {
-		f.Scope, f.Lineage = r.known.Scope, r.known.Lineage
+		f.Scope, f.Input, f.Lineage = r.known.Scope, r.known.Input, r.known.Lineage
 	}
 	return f
 }

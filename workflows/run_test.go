@@ -70,7 +70,7 @@ func TestRun(t *testing.T) {
 	continuation := wire.Facts{To: wire.ToContinuation, WorkflowID: orderID, RunID: "run-0", Chain: chain(3)}
 	ofChild := wire.Facts{
 		To: wire.ToChild, WorkflowID: "parent", RunID: "parent-run", Number: 1,
-		Scope: childScope, Lineage: "parent-first/Order/1", Execution: "parent-original/Order/1",
+		Scope: childScope, Input: "given", Lineage: "parent-first/Order/1", Execution: "parent-original/Order/1",
 	}
 	retry := func(i *workflow.Info) { i.Attempt, i.ContinuedExecutionRunID = 2, "run-1" }
 	next := func(i *workflow.Info) { i.ContinuedExecutionRunID = "run-0" }
@@ -108,8 +108,8 @@ func TestRun(t *testing.T) {
 		"AChildOfAnotherIgnoresTheScope":              {func(*workflow.Info) {}, ofChild, chain(0), nil, runID, "ignored"},
 		"AChildStartedByAResetOfItsParentKeepsIt":     {all(parent, func(i *workflow.Info) { i.ParentWorkflowExecution.RunID = "other" }), ofChild, chain(0), childScope, "parent-original/Order/1", ""},
 		"ARetryOfAChildIsAnExecutionOfItsOwn":         {all(parent, retry), ofChild, chain(0), childScope, runID, ""},
-		"ARetryOfAContinuedChildKeepsScopeAndPlace":   {all(parent, retry), wire.Facts{To: wire.ToContinuation, WorkflowID: orderID, RunID: "run-0", Chain: chain(2), Scope: childScope, Lineage: "parent-first/Order/1"}, chain(2), childScope, runID, ""},
-		"AContinuedChildKeepsScopeFromItsHeader":      {all(parent, next), wire.Facts{To: wire.ToContinuation, WorkflowID: orderID, RunID: "run-0", Chain: chain(1), Scope: childScope, Lineage: "parent-first/Order/1"}, chain(1), childScope, runID, ""},
+		"ARetryOfAContinuedChildKeepsScopeAndPlace":   {all(parent, retry), wire.Facts{To: wire.ToContinuation, WorkflowID: orderID, RunID: "run-0", Chain: chain(2), Scope: childScope, Input: "given", Lineage: "parent-first/Order/1"}, chain(2), childScope, runID, ""},
+		"AContinuedChildKeepsScopeFromItsHeader":      {all(parent, next), wire.Facts{To: wire.ToContinuation, WorkflowID: orderID, RunID: "run-0", Chain: chain(1), Scope: childScope, Input: "given", Lineage: "parent-first/Order/1"}, chain(1), childScope, runID, ""},
 		"AContinuedRunWithItsFirstHeaderDoesNotKnow":  {all(parent, next), ofChild, nil, childScope, runID, "without the interceptor"},
 		"ACronRunIsSilentAboutWhatItDoesNotNeed":      {all(next, func(i *workflow.Info) { i.CronSchedule = "* * * * *" }), nil, nil, nil, runID, ""},
 		"AResetRunKeepsTheNameOfTheRunThatWasReset":   {func(i *workflow.Info) { i.OriginalRunID = "original" }, nil, chain(0), nil, "original", ""},
@@ -134,6 +134,7 @@ func TestRun(t *testing.T) {
 				require.Equal(t, tc.exec, f.Execution)
 				if tc.scope != nil {
 					require.Equal(t, "parent-first/Order/1", f.Lineage)
+					require.Equal(t, "given", f.Input)
 				}
 			}
 			if tc.logged == "" {

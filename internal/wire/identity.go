@@ -9,17 +9,13 @@ import (
 
 // Position tells the runs of one workflow ID apart, where resets, workflow
 // retries and fresh starts are to meet the same records: the count of
-// continuations in decimal digits, or "run:" and the original run ID where
-// that count is not known or the run belongs to a cron schedule.
+// continuations in decimal digits, or "run:" and the execution where that count
+// is not known or the run belongs to a cron schedule.
 func (f Facts) Position() string {
-	switch {
-	case f.Chain != nil && !f.Cron:
+	if f.Chain != nil && !f.Cron {
 		return strconv.Itoa(*f.Chain)
-	case f.OriginalRunID != "":
-		return "run:" + f.OriginalRunID
-	default:
-		return "run:" + f.RunID
 	}
+	return "run:" + f.ExecutionID()
 }
 
 // ExecutionID names the one execution that the writer belongs to, equal over
@@ -90,6 +86,18 @@ func Extend(parent string, parts ...string) string {
 		return digest(text)
 	}
 	return text
+}
+
+// ChildInput is the Input of a child: its own within that of its parent.
+func ChildInput(parent, own string) string {
+	switch {
+	case own == "":
+		return parent
+	case parent == "":
+		return own
+	default:
+		return digest(parent + "/" + own)
+	}
 }
 
 var escaper = strings.NewReplacer("%", "%25", "/", "%2F")

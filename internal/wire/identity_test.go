@@ -19,6 +19,7 @@ func TestPosition(t *testing.T) {
 		"CountsContinuations":                 {wire.Facts{Chain: chain(3), OriginalRunID: "o", RunID: "r"}, "3"},
 		"NamesTheOriginalRunWhereNotKnown":    {wire.Facts{OriginalRunID: "o", RunID: "r"}, "run:o"},
 		"NamesTheOriginalRunOfACronRun":       {wire.Facts{Chain: chain(0), Cron: true, OriginalRunID: "o", RunID: "r"}, "run:o"},
+		"NamesTheExecutionOfAChildsCronRun":   {wire.Facts{Chain: chain(0), Cron: true, OriginalRunID: "o", RunID: "r", Execution: "p/Ship/1"}, "run:p/Ship/1"},
 		"NamesTheRunWhereNothingElseIsKnown":  {wire.Facts{RunID: "r"}, "run:r"},
 		"CannotBeTakenForARunWithANumberAsID": {wire.Facts{OriginalRunID: "3"}, "run:3"},
 	} {
@@ -74,6 +75,19 @@ func TestChildScope(t *testing.T) {
 		step := wire.Facts{Number: 1, Step: strings.Repeat("x", wire.MaxTextBytes)}
 		require.LessOrEqual(t, len(strings.Join(wire.ChildScope(parent, "Ship", step.CallName()), "")), 200)
 	})
+}
+
+func TestChildInput(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "own", wire.ChildInput("", "own"))
+	require.Equal(t, "parent", wire.ChildInput("parent", ""))
+	seen := map[string]bool{"parent": true, "own": true}
+	for _, pair := range [][2]string{{"parent", "own"}, {"own", "parent"}, {"parent", "other"}, {"other", "own"}} {
+		got := wire.ChildInput(pair[0], pair[1])
+		require.False(t, seen[got], pair)
+		require.Less(t, len(got), 100)
+		seen[got] = true
+	}
 }
 
 func TestExtend(t *testing.T) {

@@ -20,6 +20,7 @@ func scan(data []byte) (Facts, bool) {
 	f.WorkflowID = s.text(`,"workflow_id":"`)
 	f.RunID = s.text(`,"run_id":"`)
 	f.Scope = s.list(`,"scope":["`)
+	f.Input = s.text(`,"input":"`)
 	f.Lineage = s.text(`,"lineage":"`)
 	f.OriginalRunID = s.text(`,"original_run_id":"`)
 	f.Execution = s.text(`,"execution":"`)

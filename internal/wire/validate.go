@@ -41,7 +41,7 @@ func (f Facts) validate() error {
 		return invalid("scope", "has %d elements, more than %d", len(f.Scope), MaxScopeElements)
 	}
 	for _, text := range []struct{ field, value string }{
-		{"workflow_id", f.WorkflowID}, {"run_id", f.RunID},
+		{"workflow_id", f.WorkflowID}, {"run_id", f.RunID}, {"input", f.Input},
 		{"lineage", f.Lineage}, {"original_run_id", f.OriginalRunID}, {"execution", f.Execution},
 		{"step", f.Step}, {"business_key", f.BusinessKey},
 		{"arguments", f.Arguments}, {"uncountable", f.Uncountable},

@@ -45,6 +45,10 @@ type Facts struct {
 	// generation the parent's Position, the child's type and its CallName. A
 	// long scope is the outermost workflow ID and a digest of the rest.
 	Scope []string `json:"scope,omitempty"`
+	// Input is a digest of what the children of the scope were started with. Where
+	// they race, a place in the scope is another child's after a reset: the activity
+	// side compares it as it does the call's own arguments.
+	Input string `json:"input,omitempty"`
 	// Lineage names the chain of runs: the first run's ID, or for a child
 	// without an ID of its own the parent's lineage, the child's type and its
 	// CallName.
