@@ -25,14 +25,21 @@ var settleds = map[string]store.Settled{
 
 // Settle ends executions through the store's own connections. It settles first,
 // in one statement, what nobody has locked, and then waits for the rest, one by
-// one and as long as the call lasts.
+// one and as long as the call lasts; but for what somebody else would hold, which is
+// not for long where somebody is at work on it.
 func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]store.Settled, error) {
 	return carryOut(ctx, s, "settle", settlements,
 		func(t store.Settlement) (string, error) { return t.Key, t.Validate() },
 		func(ctx context.Context, rows []store.Settlement) ([]store.Settled, []error) {
 			settled, errs := batch(ctx, s, rows, s.settling)
 			for i := range rows {
-				if settled[i] == settledLocked {
+				switch {
+				case settled[i] != settledLocked:
+				case rows[i].Outcome == store.Hold && !rows[i].OwnLease:
+					// Its owner may be alive, in a transaction that has outlasted the
+					// lease and would renew it in the end.
+					settled[i], errs[i] = 0, errLocked
+				default:
 					settled[i], errs[i] = s.settleLocked(ctx, rows[i])
 				}
 			}
@@ -108,6 +115,9 @@ func (s *Store) settleLocked(ctx context.Context, row store.Settlement) (store.S
 // errStillLocked: the record was deleted, or changed in a way that the
 // statement's snapshot did not show, while the statement waited for it.
 var errStillLocked = fmt.Errorf("%w: the record changed hands while its settlement waited", store.ErrContended)
+
+// errLocked: somebody is at work on a record that was to be held.
+var errLocked = fmt.Errorf("%w: a transaction has locked the record", store.ErrContended)
 
 func (s *Store) settleAlone(ctx context.Context, row store.Settlement) (store.Settled, error) {
 	rows := []store.Settlement{row}
