@@ -85,6 +85,7 @@ type inTx struct {
 	options pgx.TxOptions
 	t       owner.Transaction
 	lease   store.Lease
+	over    bool // the transaction is, or it is being committed
 }
 
 // beginInTx claims the execution's transaction.
@@ -139,15 +140,13 @@ func (x *inTx) run(ctx context.Context, into any, fn func(pgx.Tx) (any, error)) 
 		x.t.RolledBack()
 		return x.beaten(ctx, found, into)
 	}
-	returned := false
 	defer func() {
-		if !returned { // a panic, which goes on, or runtime.Goexit
+		if !x.over { // a panic, which goes on, or runtime.Goexit: in fn, or in the user's converters
 			x.undo(ctx, tx)
 		}
 	}()
 	guarded := &guardedTx{Tx: tx}
 	result, err := fn(guarded)
-	returned = true
 	if err == nil {
 		err = guarded.fault()
 	}

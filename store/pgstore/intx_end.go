@@ -23,6 +23,13 @@ func (x *inTx) complete(ctx context.Context, tx pgx.Tx, result, into any) error 
 	}
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.t.Patience())
 	defer cancel()
+	if err := intact(detached, tx); err != nil {
+		x.undo(ctx, tx)
+		if errors.Is(err, errEnded) || refusedCommit(err) {
+			return x.bodyError(err)
+		}
+		return x.t.Unavailable(x.s.fault(detached, "in tx", s.Key, err))
+	}
 	if remember {
 		settled, err := ask(detached, tx, x.s.callersSQL.settle, settlementArgs([]store.Settlement{s}), 1, settleds)
 		switch {
@@ -38,6 +45,7 @@ func (x *inTx) complete(ctx context.Context, tx pgx.Tx, result, into any) error 
 		}
 		x.t.Committing()
 	}
+	x.over = true
 	err = tx.Commit(detached)
 	switch {
 	case err == nil:
@@ -98,6 +106,7 @@ func (x *inTx) resolve(ctx context.Context, s store.Settlement, into any, cause 
 // transaction nobody could renew it, and the moment that the row is free a waiting
 // execution would take the call over, whose owner is alive.
 func (x *inTx) undo(ctx context.Context, tx pgx.Tx) {
+	x.over = true
 	defer x.t.RolledBack()
 	detached, cancel := x.detached(ctx)
 	defer cancel()

@@ -98,9 +98,21 @@ func (g *guardedTx) fault() error {
 	case 'E':
 		return errors.New("dedupe: pgstore: a statement of InTx failed and its function returned no error: return the statement's; everything was rolled back")
 	case 'I':
-		return errors.New("dedupe: pgstore: the function of InTx ended the transaction by a statement of its own: what it wrote before may stand without a record")
+		return errEnded
 	}
 	return nil
+}
+
+var errEnded = errors.New("dedupe: pgstore: the function of InTx ended the transaction by a statement of its own: what it wrote before may stand without a record")
+
+// intact tells whether the transaction is still the one that fn was given, and can be
+// committed.
+func intact(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, intactSQL)
+	if sqlState(err) == codeNoSavepoint {
+		return errEnded
+	}
+	return err
 }
 
 // txStatus is the server's word about the transaction: 'T' while it is open, 'E' when

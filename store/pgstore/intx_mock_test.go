@@ -53,7 +53,12 @@ func (m mockTx) record(r store.Reservation, status store.Status, result []byte) 
 func (m mockTx) begins() {
 	m.ExpectBeginTx(pgx.TxOptions{})
 	m.locks(m.r.Token, store.InProgress, nil)
-	m.ExpectExec("SAVEPOINT dedupe_in_tx").WillReturnResult(pgxmock.NewResult("SAVEPOINT", 0))
+	m.ExpectExec("SAVEPOINT dedupe_in_tx; SAVEPOINT").WillReturnResult(pgxmock.NewResult("SAVEPOINT", 0))
+}
+
+// ends expects the look at the transaction after the function.
+func (m mockTx) ends() {
+	m.ExpectExec("RELEASE SAVEPOINT").WillReturnResult(pgxmock.NewResult("SET CONSTRAINTS", 0))
 }
 
 // undoes expects the way back.
@@ -83,7 +88,12 @@ func TestMockedInTx(t *testing.T) {
 		notes  []string
 	}{
 		"a commit": {
-			func(m mockTx) { m.begins(); m.expect("settle").WillReturnRows(answers("applied")); m.ExpectCommit() },
+			func(m mockTx) {
+				m.begins()
+				m.ends()
+				m.expect("settle").WillReturnRows(answers("applied"))
+				m.ExpectCommit()
+			},
 			paid, nil, []string{"committing", "committed"},
 		},
 		"a pool that gives no connection": {
@@ -136,21 +146,35 @@ func TestMockedInTx(t *testing.T) {
 			func(pgx.Tx) (string, error) { return "", errors.Join(&pgconn.PgError{Code: "40P01"}) },
 			errSerialization, []string{"rolled back"},
 		},
+		"a deferred constraint": {
+			func(m mockTx) { m.begins(); m.ExpectExec("RELEASE SAVEPOINT").WillReturnError(refused); m.undoes() },
+			paid, refused, []string{"rolled back"},
+		},
+		"a connection that is gone when the function returns": {
+			func(m mockTx) {
+				m.begins()
+				m.ExpectExec("RELEASE SAVEPOINT").WillReturnError(io.EOF)
+				m.ExpectExec("ROLLBACK TO SAVEPOINT").WillReturnError(io.EOF)
+				m.ExpectRollback()
+				m.expect("renew").WillReturnRows(answers("renewed"))
+			}, paid, errUnavailable, []string{"rolled back"},
+		},
 		"a settlement that fails": {
-			func(m mockTx) { m.begins(); m.expect("settle").WillReturnError(refused); m.undoes() },
+			func(m mockTx) { m.begins(); m.ends(); m.expect("settle").WillReturnError(refused); m.undoes() },
 			paid, errUnavailable, []string{"rolled back"},
 		},
 		"a settlement that loses": {
-			func(m mockTx) { m.begins(); m.expect("settle").WillReturnError(conflict); m.undoes() },
+			func(m mockTx) { m.begins(); m.ends(); m.expect("settle").WillReturnError(conflict); m.undoes() },
 			paid, errSerialization, []string{"rolled back"},
 		},
 		"a settlement that finds another owner in spite of the lock": {
-			func(m mockTx) { m.begins(); m.expect("settle").WillReturnRows(answers("stale")); m.undoes() },
+			func(m mockTx) { m.begins(); m.ends(); m.expect("settle").WillReturnRows(answers("stale")); m.undoes() },
 			paid, errLost, []string{"rolled back"},
 		},
 		"a commit that is refused": {
 			func(m mockTx) {
 				m.begins()
+				m.ends()
 				m.expect("settle").WillReturnRows(answers("applied"))
 				m.ExpectCommit().WillReturnError(refused)
 				m.expect("renew").WillReturnRows(answers("renewed"))
@@ -159,6 +183,7 @@ func TestMockedInTx(t *testing.T) {
 		"a commit that loses": {
 			func(m mockTx) {
 				m.begins()
+				m.ends()
 				m.expect("settle").WillReturnRows(answers("applied"))
 				m.ExpectCommit().WillReturnError(conflict)
 				m.expect("renew").WillReturnRows(answers("renewed"))
@@ -167,6 +192,7 @@ func TestMockedInTx(t *testing.T) {
 		"a commit without an answer that was carried out": {
 			func(m mockTx) {
 				m.begins()
+				m.ends()
 				m.expect("settle").WillReturnRows(answers("applied"))
 				m.ExpectCommit().WillReturnError(broken)
 				m.expectLock("lock_timeout").WillReturnError(&pgconn.PgError{Code: "55P03"})
@@ -176,6 +202,7 @@ func TestMockedInTx(t *testing.T) {
 		"a commit without an answer that was not": {
 			func(m mockTx) {
 				m.begins()
+				m.ends()
 				m.expect("settle").WillReturnRows(answers("applied"))
 				m.ExpectCommit().WillReturnError(io.EOF)
 				m.expectLock("lock_timeout").WillReturnRows(m.record(m.r, store.InProgress, nil))
@@ -185,6 +212,7 @@ func TestMockedInTx(t *testing.T) {
 		"a commit without an answer, and a record that somebody has completed": {
 			func(m mockTx) {
 				m.begins()
+				m.ends()
 				m.expect("settle").WillReturnRows(answers("applied"))
 				m.ExpectCommit().WillReturnError(io.EOF)
 				m.expectLock("lock_timeout").WillReturnRows(m.record(again(m.r), store.Completed, result))
@@ -193,6 +221,7 @@ func TestMockedInTx(t *testing.T) {
 		"a commit without an answer, and no record": {
 			func(m mockTx) {
 				m.begins()
+				m.ends()
 				m.expect("settle").WillReturnRows(answers("applied"))
 				m.ExpectCommit().WillReturnError(io.EOF)
 				m.expectLock("lock_timeout").WillReturnError(io.EOF)
@@ -221,6 +250,7 @@ func TestMockedInTx(t *testing.T) {
 		m := newMockTx(t)
 		m.e.unfinal = true
 		m.begins()
+		m.ends()
 		m.ExpectCommit().WillReturnError(io.EOF)
 		_, err := m.run(paid)
 		require.ErrorIs(t, err, errDoubtful)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -105,6 +106,13 @@ func TestInTx(t *testing.T) {
 			})
 		})
 		b.requireOwned(t, r)
+		require.PanicsWithValue(t, "no JSON", func() {
+			_, _ = pgstore.InTx(e.context(t), b.pool, func(tx pgx.Tx) (unencodable, error) {
+				_, err := transfer(t.Context())(tx)
+				return unencodable{}, err
+			})
+		}, "by the user's converter")
+		b.requireOwned(t, r)
 		ended := make(chan struct{})
 		ctx := e.context(t)
 		go func() {
@@ -136,17 +144,36 @@ func TestInTx(t *testing.T) {
 		require.Equal(t, []string{"rolled back", "committed"}, e.notes)
 	})
 
-	t.Run("a transaction that ended itself by a statement is told from one that stands", func(t *testing.T) {
+	for _, end := range []string{`COMMIT`, `COMMIT AND CHAIN`, `COMMIT; BEGIN`, `ROLLBACK AND CHAIN`} {
+		t.Run("a transaction that ended itself by "+end+" is told from one that stands", func(t *testing.T) {
+			t.Parallel()
+			b, r, e := setupTx(t)
+			_, err := pgstore.InTx(e.context(t), b.pool, func(tx pgx.Tx) (string, error) {
+				_, err := transfer(t.Context())(tx)
+				require.NoError(t, err)
+				_, err = tx.Exec(t.Context(), end)
+				return "receipt", err
+			})
+			require.ErrorContains(t, err, "may stand without a record")
+			require.Equal(t, store.InProgress, get(t, b.store, r).Status)
+			require.Equal(t, []string{"rolled back"}, e.notes)
+		})
+	}
+
+	t.Run("a deferred constraint fails while there is a way back", func(t *testing.T) {
 		t.Parallel()
 		b, r, e := setupTx(t)
+		execute(t, b.pool, `ALTER TABLE transfers ADD UNIQUE (id) DEFERRABLE INITIALLY DEFERRED`)
 		_, err := pgstore.InTx(e.context(t), b.pool, func(tx pgx.Tx) (string, error) {
 			_, err := transfer(t.Context())(tx)
 			require.NoError(t, err)
-			_, err = tx.Exec(t.Context(), `COMMIT`)
-			return "receipt", err
+			return transfer(t.Context())(tx)
 		})
-		require.ErrorContains(t, err, "may stand without a record")
-		require.Equal(t, store.InProgress, get(t, b.store, r).Status)
+		var violation *pgconn.PgError
+		require.ErrorAs(t, err, &violation)
+		require.Equal(t, "23505", violation.Code)
+		b.requireOwned(t, r)
+		require.Equal(t, []string{"rolled back"}, e.notes, "it was not committing")
 	})
 
 	t.Run("needs an execution, its store in Postgres, and a pool that can write", func(t *testing.T) {
@@ -222,6 +249,11 @@ func TestInTx(t *testing.T) {
 		require.Equal(t, []string{"rolled back"}, e.notes)
 	})
 }
+
+// unencodable is a result whose converter panics.
+type unencodable struct{}
+
+func (unencodable) MarshalJSON() ([]byte, error) { panic("no JSON") }
 
 // other is a store that does not say what it decorates.
 type other struct{ store.Store }

@@ -79,6 +79,7 @@ const (
 	codeDeadlock          = "40P01"
 	codeCancelled         = "57014"
 	codeLockTimeout       = "55P03"
+	codeNoSavepoint       = "3B001"
 	codeChangedPlan       = "0A000" // a column has another type: the driver prepares anew
 	classConnection       = "08"
 	classData             = "22"

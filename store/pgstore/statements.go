@@ -385,10 +385,14 @@ WHERE r.key = ANY ($1::text[]) AND {replanned} AND (SELECT set_config($2::text, 
 FOR UPDATE OF r`
 
 // A transaction of InTx that fails goes back to where it had locked the record, and
-// renews the lease before it ends.
+// renews the lease before it ends. The second savepoint is gone where the transaction
+// is another one by the end. Constraints that are deferred are checked while there is
+// a way back: a commit that fails frees the record at once, with a lease that may be
+// over.
 const (
-	savepointSQL       = `SAVEPOINT dedupe_in_tx`
+	savepointSQL       = `SAVEPOINT dedupe_in_tx; SAVEPOINT dedupe_in_tx_intact`
 	backToSavepointSQL = `ROLLBACK TO SAVEPOINT dedupe_in_tx`
+	intactSQL          = `RELEASE SAVEPOINT dedupe_in_tx_intact; SET CONSTRAINTS ALL IMMEDIATE`
 )
 
 // checkSessionSQL tells whether the session can write.
