@@ -137,13 +137,14 @@ func TestPlugin(t *testing.T) {
 
 	t.Run("types are known by the names that the SDK gives them", func(t *testing.T) {
 		t.Parallel()
-		r := newRig(t, options(t, map[string]activity.Policy{"Charge": {}, "v2_Refund": {}, "namedActivity": {}}))
+		r := newRig(t, options(t, map[string]activity.Policy{"Charge": {}, "v2_Refund": {}, "v3_Refund": {}, "namedActivity": {}}))
 		registry := &sdkworker.PluginConfigureWorkerRegistryOptions{}
 		require.NoError(t, r.plugin.ConfigureWorker(t.Context(), sdkworker.PluginConfigureWorkerOptions{
 			WorkerInstanceKey: "x", WorkerOptions: &sdkworker.Options{}, WorkerRegistryOptions: registry,
 		}))
 		registry.OnRegisterActivity((&payments{}).Charge, sdkactivity.RegisterOptions{})
 		registry.OnRegisterActivity(&payments{}, sdkactivity.RegisterOptions{Name: "v2_"})
+		registry.OnRegisterActivity((*payments)(nil), sdkactivity.RegisterOptions{Name: "v3_"})
 		registry.OnRegisterActivity(namedActivity, sdkactivity.RegisterOptions{})
 		require.NoError(t, r.plugin.StartWorker(t.Context(), sdkworker.PluginStartWorkerOptions{WorkerInstanceKey: "x"},
 			func(context.Context, sdkworker.PluginStartWorkerOptions) error { return nil }))

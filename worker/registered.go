@@ -61,7 +61,7 @@ func activityNames(a any, options sdkactivity.RegisterOptions) []string {
 	switch {
 	case !v.IsValid():
 		return nil
-	case v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Struct:
+	case v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct: // a nil one too
 		var names []string
 		for i := range v.NumMethod() {
 			names = append(names, options.Name+v.Type().Method(i).Name)
