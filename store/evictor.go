@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -54,44 +55,72 @@ const maxBackOff = 4
 func spread(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
 
 // Pass removes records in batches until fewer than a batch are left to remove,
-// each batch in a transaction of its own. The first error ends it: what failed
-// for a busy database is for the next pass. A store that is [Maintained] is
-// told of a pass that succeeded. One event is logged, with the pass's ID, at
-// level debug where nothing was removed, and at warn where it failed.
+// each batch in a transaction of its own. The first error ends it, and so does a
+// panic of the store: what failed for a busy database is for the next pass. A
+// store that is [Maintained] is told of a pass that succeeded. One event is
+// logged, with the pass's ID, at level debug where nothing was removed, and at
+// warn where it failed.
 func (e *Evictor) Pass(ctx context.Context) Pass {
 	p := Pass{ID: NewToken().String()[:13], Held: HeldUnknown}
 	begun := time.Now()
-	p.Removed, p.Batches, p.More, p.Err = e.batches(ctx)
+	err := survive(func() error { return e.batches(ctx, &p) })
 	p.Duration = time.Since(begun)
-	if m, ok := e.store.(Maintained); ok && p.Err == nil {
-		held, err := m.CountHeld(ctx)
-		if err == nil {
-			p.Held = held
-			err = m.RecordPass(ctx, p)
-		}
-		p.Err = err
+	if m, ok := e.store.(Maintained); ok && err == nil {
+		err = survive(func() error { return e.note(ctx, m, &p) })
 	}
+	p.Err = err
 	e.report(ctx, p)
 	return p
 }
 
-func (e *Evictor) batches(ctx context.Context) (removed, batches int, more bool, err error) {
+func (e *Evictor) batches(ctx context.Context, p *Pass) error {
 	for {
 		begun := time.Now()
 		n, err := e.store.Evict(ctx, e.options.BatchSize)
+		p.Removed += n
 		if err != nil {
-			return removed + n, batches, false, err
+			return err
 		}
-		removed, batches = removed+n, batches+1
+		p.Batches++
 		switch {
 		case n < e.options.BatchSize:
-			return removed, batches, false, nil
-		case batches == e.options.MaxBatches:
-			return removed, batches, true, nil
+			return nil
+		case p.Batches == e.options.MaxBatches:
+			p.More = true
+			return nil
 		case !pause(ctx, min(min(time.Since(begun), maxPause)*time.Duration(max(e.options.Rest, 0)), maxPause)):
-			return removed, batches, true, ctx.Err()
+			p.More = true
+			return ctx.Err()
 		}
 	}
+}
+
+// note leaves the trace of a pass with the store.
+func (e *Evictor) note(ctx context.Context, m Maintained, p *Pass) error {
+	held, err := m.CountHeld(ctx)
+	if err != nil {
+		return err
+	}
+	p.Held = held
+	return m.RecordPass(ctx, *p)
+}
+
+// survive calls the store where a panic would end the process, and
+// runtime.Goexit the eviction: that one ends the goroutine it is called on,
+// which is why the call has one to itself.
+func survive(call func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		err := errors.New("dedupe: the store did not return from an eviction")
+		defer func() {
+			if value := recover(); value != nil {
+				err = fmt.Errorf("dedupe: the store panicked with a %T", value)
+			}
+			done <- err
+		}()
+		err = call()
+	}()
+	return <-done
 }
 
 // maxPause bounds the pause between two batches.

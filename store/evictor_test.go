@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,7 @@ import (
 type evictable struct {
 	*memstore.Store
 	fail    error
+	wrong   func() // what Evict does instead
 	slow    time.Duration
 	batches []time.Duration // when each batch began, from the test's beginning
 	passes  []store.Pass    // those recorded
@@ -31,6 +33,9 @@ type evictable struct {
 
 func (e *evictable) Evict(ctx context.Context, limit int) (int, error) {
 	e.batches = append(e.batches, time.Since(e.begun))
+	if e.wrong != nil {
+		e.wrong()
+	}
 	if e.fail != nil {
 		return 0, e.fail
 	}
@@ -177,6 +182,40 @@ func TestEvictor(t *testing.T) {
 		require.EqualValues(t, store.HeldUnknown, p.Held)
 		require.Empty(t, s.passes)
 	})
+
+	for name, c := range map[string]struct {
+		wrong func()
+		want  string
+	}{
+		"takes a panic of the store for a failed pass, and comes back": {func() { panic(errors.New("4111")) }, "dedupe: the store panicked with a *errors.errorString"},
+		"takes runtime.Goexit for one too":                             {runtime.Goexit, "dedupe: the store did not return from an eviction"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newEvictable(t, 5)
+				s.wrong = c.wrong
+				ctx, stop := context.WithTimeout(t.Context(), 3*time.Hour)
+				defer stop()
+				var failed []string
+				evictor(t, s, store.EvictorOptions{OnPass: func(p store.Pass) {
+					if p.Err != nil {
+						failed = append(failed, p.Err.Error())
+					}
+					if len(failed) == 3 {
+						s.wrong = nil
+					}
+				}}).Run(ctx)
+				require.Equal(t, []string{c.want, c.want, c.want}, failed)
+				require.InDelta(t, 2*time.Minute, s.batches[1]-s.batches[0], float64(time.Minute/2))
+				removed := 0
+				for _, p := range s.passes {
+					removed += p.Removed
+				}
+				require.Equal(t, 5, removed)
+			})
+		})
+	}
 
 	t.Run("ends with its store", func(t *testing.T) {
 		t.Parallel()
