@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -15,19 +14,20 @@ import (
 )
 
 // keeper renews the leases of all executions of this process that are neither
-// settled nor abandoned, in one statement at a third of the shortest lease. Its
-// timer runs only while there is a lease to keep.
+// settled nor abandoned, in one statement at a third of the shortest lease. A
+// statement that takes long holds back those leases only that are in it: the
+// others, short ones that have begun since among them, get one of their own when
+// it is time. The timer runs only while there is a lease to keep.
 type keeper struct {
 	store   store.Store
 	count   *telemetry.Telemetry
 	timeout time.Duration
 	log     *slog.Logger
 
-	mu       sync.Mutex
-	kept     map[*keptLease]struct{}
-	timer    *time.Timer
-	due      time.Time // when the timer fires; zero while it does not
-	renewing bool
+	mu    sync.Mutex
+	kept  map[*keptLease]struct{}
+	timer *time.Timer
+	due   time.Time // when the timer fires; zero while it does not
 }
 
 // keptLease is one lease in the keeper's care.
@@ -37,6 +37,8 @@ type keptLease struct {
 	until time.Time
 	// lost is called when another execution has the record.
 	lost func()
+	// renewing tells that a renewal of it is under way. The keeper's lock guards it.
+	renewing bool
 }
 
 func newKeeper(s store.Store, t *telemetry.Telemetry, timeout time.Duration, log *slog.Logger) *keeper {
@@ -67,7 +69,7 @@ func (k *keeper) drop(l *keptLease) {
 func (k *keeper) arm(d time.Duration) {
 	due := time.Now().Add(d)
 	switch {
-	case k.renewing || !k.due.IsZero() && !k.due.After(due):
+	case !k.due.IsZero() && !k.due.After(due):
 		return
 	case k.timer == nil:
 		k.timer = time.AfterFunc(d, k.renew)
@@ -77,27 +79,12 @@ func (k *keeper) arm(d time.Duration) {
 	k.due = due
 }
 
-// renew renews every lease once and arms the timer again.
+// renew renews once every lease that is not being renewed already.
 func (k *keeper) renew() {
-	k.mu.Lock()
-	if k.renewing || len(k.kept) == 0 {
-		k.mu.Unlock()
+	keeping := k.take()
+	if len(keeping) == 0 {
 		return
 	}
-	k.renewing, k.due = true, time.Time{}
-	now := time.Now()
-	var keeping []*keptLease
-	for l := range k.kept {
-		if now.After(l.until) {
-			delete(k.kept, l)
-			k.log.Error("dedupe: body abandoned, it ran on past its deadline and MaxOverrun; another execution may take the call over",
-				"DedupeKey", ShortKey(l.Key))
-			continue
-		}
-		keeping = append(keeping, l)
-	}
-	k.mu.Unlock()
-
 	var answers []store.Renewal
 	err := errNoRenewal
 	defer func() { // also after a panic or runtime.Goexit in the store
@@ -109,32 +96,58 @@ func (k *keeper) renew() {
 	answers, err = k.ask(context.Background(), keeping, min(k.timeout, shortest(keeping)/4))
 }
 
+// take returns the leases to renew, and abandons those whose time is over.
+func (k *keeper) take() (keeping []*keptLease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.due = time.Time{}
+	now := time.Now()
+	for l := range k.kept {
+		switch {
+		case l.renewing:
+		case now.After(l.until):
+			delete(k.kept, l)
+			k.log.Error("dedupe: body abandoned, it ran on past its deadline and MaxOverrun; another execution may take the call over",
+				"DedupeKey", ShortKey(l.Key))
+		default:
+			l.renewing = true
+			keeping = append(keeping, l)
+		}
+	}
+	return keeping
+}
+
 var errNoRenewal = errors.New("dedupe: the store did not return from a renewal")
 
-// renewed goes by the answers of a renewal, or tries again soon if it failed.
+// renewed goes by the answers of a renewal, or tries again soon if it failed. The
+// timer is for all leases that nobody renews now.
 func (k *keeper) renewed(keeping []*keptLease, answers []store.Renewal, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.renewing = false
 	if err != nil {
 		k.log.Warn("dedupe: leases could not be renewed, trying again", "Leases", len(keeping), "DedupeKeys", shortKeys(keeping), "Error", err)
 	}
 	for i, l := range keeping {
+		l.renewing = false
 		if _, still := k.kept[l]; still && err == nil && answers[i] == store.Lost {
 			delete(k.kept, l)
 			l.lost()
 		}
 	}
-	if len(k.kept) == 0 {
-		return
+	var idle []*keptLease
+	for l := range k.kept {
+		if !l.renewing {
+			idle = append(idle, l)
+		}
 	}
-	next := shortest(slices.Collect(maps.Keys(k.kept)))
-	if err != nil || slices.Contains(answers, store.Locked) {
+	switch next := shortest(idle); {
+	case len(idle) == 0:
+	case err != nil || slices.Contains(answers, store.Locked):
 		// Several more tries fit into the lease that was not renewed.
 		k.arm(max(next/10, minRetry))
-		return
+	default:
+		k.arm(next / 3)
 	}
-	k.arm(next / 3)
 }
 
 // minRetry is the shortest pause between two tries to renew.
@@ -142,9 +155,6 @@ const minRetry = 100 * time.Millisecond
 
 // ask renews. One call may not take so long that its failure costs the lease.
 func (k *keeper) ask(ctx context.Context, leases []*keptLease, timeout time.Duration) ([]store.Renewal, error) {
-	if len(leases) == 0 {
-		return nil, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	args := make([]store.Lease, len(leases))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sdkactivity "go.temporal.io/sdk/activity"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
@@ -53,6 +54,37 @@ func TestKeeper(t *testing.T) {
 			})
 			require.NoError(t, err)
 			require.Negative(t, s.hang.Load())
+		})
+	})
+
+	t.Run("a renewal that hangs does not hold back a short lease that begins meanwhile", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := unreliable(t)
+			s.hang.Store(1)
+			b := setup(t, withStore(s))
+			long := make(chan error)
+			go func() {
+				_, err := b.run(1, func(context.Context) error { time.Sleep(25 * time.Second); return nil }) //nolint:forbidigo // fake clock
+				long <- err
+			}()
+			time.Sleep(10*time.Second + time.Millisecond) //nolint:forbidigo // fake clock
+			require.EqualValues(t, 1, s.renewals.Load(), "it hangs, and will for five seconds")
+			env := b.env(2)
+			env.SetTestTimeout(6 * time.Second) // start-to-close of a local activity, whose lease is 3 s
+			_, err := env.ExecuteLocalActivity(func(ctx context.Context) error {
+				key := "wl/default-test-namespace/" + workflowID + "/0/" + sdkactivity.GetInfo(ctx).ActivityType.Name + "/2"
+				for range 11 {
+					time.Sleep(500 * time.Millisecond) //nolint:forbidigo // fake clock
+					r, err := b.store.Get(context.Background(), key)
+					require.NoError(t, err)
+					require.True(t, r.LeaseLive())
+				}
+				return nil
+			})
+			require.NoError(t, err)
+			require.NoError(t, <-long)
+			require.InDelta(t, 8, s.renewals.Load(), 1, "one every second, from 15 s on for both leases, and after 16 s every ten")
 		})
 	})
 
