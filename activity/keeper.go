@@ -101,18 +101,25 @@ func (k *keeper) take() (keeping []*keptLease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.due = time.Time{}
-	now := time.Now()
+	now, keys, again := time.Now(), make(map[string]bool, len(k.kept)), false
 	for l := range k.kept {
 		switch {
 		case l.renewing:
+		case keys[l.Key]:
+			// An owner that has lost its record, and its successor in this process. No
+			// store takes a key twice.
+			again = true
 		case now.After(l.until):
 			delete(k.kept, l)
 			k.log.Error("dedupe: body abandoned, it ran on past its deadline and MaxOverrun; another execution may take the call over",
 				"DedupeKey", ShortKey(l.Key))
 		default:
-			l.renewing = true
+			l.renewing, keys[l.Key] = true, true
 			keeping = append(keeping, l)
 		}
+	}
+	if again {
+		k.arm(0)
 	}
 	return keeping
 }

@@ -107,6 +107,45 @@ func TestKeeper(t *testing.T) {
 		})
 	})
 
+	t.Run("a successor in the same process keeps its lease, as every other call does, and the owner hears that it has lost its own", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := unreliable(t)
+			b := setup(t, withStore(s))
+			cause, ended := make(chan error, 1), make(chan struct{})
+			run := func(n int, body func(context.Context) error) {
+				_, _ = b.run(n, body)
+				ended <- struct{}{}
+			}
+			minutes := func(context.Context) error { time.Sleep(5 * time.Minute); return nil } //nolint:forbidigo // fake clock
+			go run(2, minutes)
+			go run(1, func(ctx context.Context) error {
+				<-ctx.Done()
+				cause <- context.Cause(ctx)
+				return nil
+			})
+			synctest.Wait()
+			s.down.Store(true)
+			time.Sleep(45 * time.Second) //nolint:forbidigo // fake clock: the leases are over
+			s.down.Store(false)
+			go run(1, minutes)
+			for range 8 {
+				time.Sleep(30 * time.Second) //nolint:forbidigo // fake clock
+				for _, n := range []string{"1", "2"} {
+					r, err := b.store.Get(context.Background(), b.record(n).Key)
+					require.NoError(t, err)
+					require.True(t, r.LeaseLive(), n)
+				}
+			}
+			require.ErrorIs(t, <-cause, activity.ErrLeaseLost)
+			require.Equal(t, 2, b.record("1").Acquisitions)
+			require.Equal(t, 1, b.record("2").Acquisitions)
+			for range 3 {
+				<-ended
+			}
+		})
+	})
+
 	t.Run("an owner that was cut off while another took over is cancelled, and changes nothing", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
