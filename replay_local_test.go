@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -88,7 +89,7 @@ func TestReplayOfLocalActivities(t *testing.T) {
 					requireSame(t, w, reference[i], got[i], "without the plugin, and the replay")
 					require.Equal(t, 1, wire.runs(r.name))
 					name := strings.ReplaceAll(r.name, " ", "%20")
-					record, err := b.store.Get(t.Context(), fmt.Sprintf("bl/default/%s/%s%s", name, b.queue, name))
+					record, err := b.store.Get(t.Context(), fmt.Sprintf("b/default/%s/%s%s", name, b.queue, name))
 					require.NoError(t, err)
 					if got[i].result == nil {
 						require.Nil(t, record.Result)
@@ -156,6 +157,53 @@ func TestLocalActivities(t *testing.T) {
 			require.EqualValues(t, 3, runs.Load())
 		})
 	}
+
+	t.Run("a body that changes its argument in place is retried", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		c := b.client(b.plugin())
+		var runs atomic.Int32
+		b.work(c, b.queue, func(r worker.Registry) {
+			registerWorkflow(r, "flow", func(ctx workflow.Context) (got string, err error) {
+				err = workflow.ExecuteLocalActivity(localOptions(ctx, 20*time.Millisecond), "Pay", []string{"b", "a"}).Get(ctx, &got)
+				return got, err
+			})
+			register(r, "Pay", func(_ context.Context, items []string) (string, error) {
+				slices.Sort(items)
+				if runs.Add(1) == 1 {
+					return "", errors.New("not yet")
+				}
+				return fmt.Sprint("paid ", items), nil
+			})
+		})
+		var got string
+		require.NoError(t, b.start(c, b.queue, "flow").Get(t.Context(), &got))
+		require.Equal(t, "paid [a b]", got)
+	})
+
+	t.Run("a business key is one call, made locally or not", func(t *testing.T) {
+		t.Parallel()
+		b, p := setup(t), newProvider()
+		c := b.client(b.plugin())
+		b.work(c, b.queue, func(r worker.Registry) {
+			registerWorkflow(r, "flow", func(ctx workflow.Context, local bool) (got string, err error) {
+				ctx = dedupe.WithBusinessKey(localOptions(options(ctx), 20*time.Millisecond), "invoice "+b.queue)
+				f := workflow.ExecuteActivity
+				if local {
+					f = workflow.ExecuteLocalActivity
+				}
+				err = f(ctx, "Charge", "10").Get(ctx, &got)
+				return got, err
+			})
+			p.register(r)
+		})
+		for i, local := range []bool{true, false, true} {
+			var got string
+			require.NoError(t, b.start(c, fmt.Sprint(b.queue, i), "flow", local).Get(t.Context(), &got))
+			require.Equal(t, "charged 10", got)
+		}
+		require.Equal(t, []string{"10"}, p.made())
+	})
 
 	t.Run("a call whose number meets other arguments after a failed task never gets the other call's result", func(t *testing.T) {
 		t.Parallel()

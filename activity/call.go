@@ -74,7 +74,7 @@ func identify(prefix string, info sdkactivity.Info, facts *wire.Facts, p Policy)
 		c.source = sourceBusiness
 		c.onOther = store.AnyExecution
 		c.origin.Lineage = lineageOf(info, facts)
-		c.name(prefix, kind(kindBusiness), ns, typ, facts.BusinessKey)
+		c.name(prefix, kindBusiness, ns, typ, facts.BusinessKey) // of local calls too
 	default:
 		c.source = sourceWorkflow
 		c.origin.Lineage = lineageOf(info, facts)

@@ -88,6 +88,13 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	if !ok || executionFrom(ctx) != nil || sessionActivity(info.ActivityType.Name) {
 		return a.pass(ctx, in)
 	}
+	if info.IsLocalActivity && a.i.options.nameless(info.ActivityType.Name) {
+		a.i.warnOnce(ctx, "dedupe: local activity is not deduplicated, its function has no name of its own",
+			info.ActivityType.Name, func() []any {
+				return []any{"Reason", "others have this name too; a policy that names it deduplicates it"}
+			})
+		return a.pass(ctx, in)
+	}
 	var facts *wire.Facts // nil: none to use, and err says why
 	written, err := a.facts(ctx, info.WorkflowExecution.ID)
 	if err == nil {
@@ -117,7 +124,7 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 		a.i.warnOnce(ctx, "dedupe: no usable header, only the attempts of one scheduling are deduplicated",
 			info.ActivityType.Name, func() []any { return []any{"Reason", err.Error(), "DedupeKey", ShortKey(c.key)} })
 	}
-	form, err := canonicalForm(policy, in.Args)
+	form, err := formOf(policy, info, facts, in.Args)
 	if err != nil {
 		if info.IsLocalActivity {
 			a.i.warnOnce(ctx, "dedupe: local activity is not deduplicated, its arguments have no fingerprint",
@@ -128,11 +135,24 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 		return nil, refuse(ErrTypeNoFingerprint, "the arguments of activity type %q have no fingerprint: %s; "+
 			"give its policy a Fingerprint function, or the type a DedupeFingerprint method", info.ActivityType.Name, withoutValues(err))
 	}
-	if c.source == sourceWorkflow && facts.Input != "" {
-		form = slices.Concat(form, []byte{0}, []byte(facts.Input))
-	}
 	e := newExecution(ctx, a.i, info, policy, c, form)
 	return e.observe(withSentRequests(ctx, &e.sent), func(ctx context.Context) (any, error) { return e.execute(ctx, a.Next, in) })
+}
+
+// form is what tells the call from others under its key.
+func formOf(policy Policy, info sdkactivity.Info, facts *wire.Facts, args []any) (form []byte, err error) {
+	counted := facts != nil && facts.BusinessKey == ""
+	if counted && info.IsLocalActivity && facts.Arguments != "" {
+		// The digest that the workflow side has made. The arguments themselves are
+		// those of the workflow, and an earlier attempt may have changed them.
+		form = []byte(facts.Arguments)
+	} else {
+		form, err = canonicalForm(policy, args)
+	}
+	if err == nil && counted && facts.Input != "" {
+		form = slices.Concat(form, []byte{0}, []byte(facts.Input))
+	}
+	return form, err
 }
 
 // pass runs an activity that is not deduplicated.

@@ -61,6 +61,7 @@ func TestKeys(t *testing.T) {
 		{"counted by arguments", "", info(), facts(func(f *wire.Facts) { f.Arguments, f.Number = "abcd", 1 }), 0, "w/prod/order-42/0/Charge/args:1:abcd"},
 		{"a local activity", "", local, facts(func(f *wire.Facts) { f.Arguments, f.Number = "abcd", 1 }), 0, "wl/prod/order-42/0/Charge/args:1:abcd"},
 		{"with a business key", "", info(), facts(func(f *wire.Facts) { f.BusinessKey = "invoice/7" }), 0, "b/prod/Charge/invoice%2F7"},
+		{"a local one with a business key", "", local, facts(func(f *wire.Facts) { f.BusinessKey = "invoice/7" }), 0, "b/prod/Charge/invoice%2F7"},
 		{"in a child without an ID of its own", "", info(), facts(func(f *wire.Facts) { f.Scope = []string{"parent", "0", "Child", "1"} }), 0, "wc/prod/parent%2F0%2FChild%2F1/0/Charge/2"},
 		{"without a header", "", info(), nil, 0, "i/prod/order-42/run-1/5/7000000011/Charge"},
 		{"without a workflow", "", standalone, nil, 0, "s/prod/charge-42/act-run-1/Charge"},
@@ -116,7 +117,7 @@ func FuzzKeys(f *testing.F) {
 	f.Add("", "w", "a%2Fb", "", "w", "a/b")
 	f.Add("p", "b", "é", "p", "b", "\xc3\xa9")
 	f.Fuzz(func(t *testing.T, prefixA, kindA, partsA, prefixB, kindB, partsB string) {
-		kinds := []string{"w", "e", "r", "b", "i", "s", "wl", "wc", "wcl", "el", "ec", "rl", "bl", "il", "wd", "bld", "wcd"}
+		kinds := []string{"w", "e", "r", "b", "i", "s", "wl", "wc", "wcl", "el", "ec", "rl", "il", "wd", "bd", "wcd"}
 		if len(prefixA) > 64 || len(prefixB) > 64 || !slices.Contains(kinds, kindA) || !slices.Contains(kinds, kindB) {
 			t.Skip()
 		}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -176,6 +177,16 @@ func supported(s store.Store, p Policy) error {
 }
 
 const idCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+// nameless tells a name that the compiler has given to a function, closures and
+// instances of generic functions among them, and that no policy names: others have it
+// as well, and what tells them apart stands in no argument.
+func (o *Options) nameless(activityType string) bool {
+	_, named := o.Policies[activityType]
+	return !named && compilersName.MatchString(activityType)
+}
+
+var compilersName = regexp.MustCompile(`^(func|gowrap|deferwrap)?[0-9]+$|-range[0-9]+$|\]$`)
 
 // policyFor returns the policy of an activity type, and whether it has one that
 // deduplicates.

@@ -60,8 +60,9 @@ func WithNumberByArguments(ctx workflow.Context) workflow.Context {
 
 // WithBusinessKey identifies the activity calls made with the context by the
 // operation that they carry out: all calls of one activity type with this key
-// are one call, in every workflow of the namespace and within one run too. It
-// comes before the step key and the arguments, and has no effect on children.
+// are one call, in every workflow of the namespace and within one run too, whether
+// they are local or not. It comes before the step key and the arguments, and has no
+// effect on children.
 //
 // The key stands in the history, the records and the logs: no personal data. An
 // empty key, one that is not valid UTF-8 or one of more than 8 KiB panics, so
