@@ -98,7 +98,7 @@ func (i *Interceptor) releaseOrphan(claimer *store.Claimer) {
 	if !doubt {
 		return
 	}
-	i.background.Go(func() {
+	i.background.begin(func() {
 		ctx, end := context.Background(), time.Now().Add(i.options.SettleTimeout)
 		// The lost statement may still be on its way: who finds nothing looks
 		// once more. What comes later still ends with its lease.

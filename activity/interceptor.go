@@ -26,7 +26,7 @@ type Interceptor struct {
 	encoding   encoding
 	keeper     *keeper
 	gate       gate
-	background sync.WaitGroup
+	background background
 	logged     onceOnly
 }
 
@@ -52,20 +52,14 @@ func New(options Options) (*Interceptor, error) {
 	return i, nil
 }
 
-// Drain waits until the settlements in the background have ended, which
-// Options.SettleTimeout bounds, or until ctx is done.
+// Drain waits until the settlements that are in the background by now have ended,
+// which Options.SettleTimeout bounds, or until ctx is done. It may be called while
+// other workers go on with the interceptor.
 func (i *Interceptor) Drain(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() {
-		i.background.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
+	if !i.background.wait(ctx) {
 		return fmt.Errorf("dedupe: records are still being settled: %w", context.Cause(ctx))
 	}
+	return nil
 }
 
 // InterceptActivity implements interceptor.WorkerInterceptor. It must not fail:

@@ -169,6 +169,9 @@ func (k *keeper) ask(ctx context.Context, leases []*keptLease, timeout time.Dura
 		args[i] = l.Lease
 	}
 	answers, err := k.store.Renew(ctx, args)
+	if err == nil && len(answers) != len(args) {
+		err = fmt.Errorf("dedupe: store gave %d answers to %d leases", len(answers), len(args))
+	}
 	k.count.Renewed(ctx, len(args), answers, err)
 	return answers, err
 }

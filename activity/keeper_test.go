@@ -17,6 +17,11 @@ type locally func(context.Context) error
 
 func (l locally) Run(ctx context.Context) error { return l(ctx) }
 
+// silent is a store that renews nothing, and says nothing about it.
+type silent struct{ store.Store }
+
+func (silent) Renew(context.Context, []store.Lease) ([]store.Renewal, error) { return nil, nil }
+
 // In these tests an hour passes at once; a lease is half a minute long.
 func TestKeeper(t *testing.T) {
 	t.Parallel()
@@ -89,6 +94,16 @@ func TestKeeper(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, <-long)
 			require.InDelta(t, 8, s.renewals.Load(), 1, "one every second, from 15 s on for both leases, and after 16 s every ten")
+		})
+	})
+
+	t.Run("a store that answers for fewer leases than it was asked has failed", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			b := setup(t, func(o *activity.Options) { o.Store = silent{o.Store} })
+			_, err := b.run(1, func(context.Context) error { time.Sleep(time.Minute); return nil }) //nolint:forbidigo // fake clock
+			require.NoError(t, err)
+			require.Equal(t, store.Completed, b.record("1").Status)
 		})
 	})
 

@@ -35,7 +35,7 @@ func (e *execution) settle(ctx context.Context, s store.Settlement) (settled sto
 	}
 	e.span.Event(telemetry.EventSettleDeferred)
 	e.log.Warn("dedupe: record not settled yet, going on in the background", "Error", err)
-	e.i.background.Go(func() {
+	e.i.background.begin(func() {
 		ctx, span := e.i.telemetry.Start(ctx, telemetry.SpanSettle, e.spanAttributes)
 		defer span.End()
 		defer e.drop() // also after runtime.Goexit in the store
@@ -120,8 +120,11 @@ func settleUntil(ctx context.Context, end time.Time, st store.Store, timeout tim
 		call, cancel := context.WithTimeout(ctx, min(timeout, time.Until(end)))
 		answers, err := st.Settle(call, []store.Settlement{s})
 		cancel()
-		if err == nil {
+		if err == nil && len(answers) == 1 {
 			return answers[0], nil
+		}
+		if err == nil {
+			err = fmt.Errorf("dedupe: store gave %d answers to one settlement", len(answers))
 		}
 		wait := jitter(delay)
 		if errors.Is(err, store.ErrInvalidArgument) || errors.Is(err, store.ErrClosed) || time.Until(end) <= wait || !pause(ctx, wait) {

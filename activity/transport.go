@@ -64,6 +64,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r = r.Clone(r.Context())
+	if r.Header == nil { // not by way of an http.Client, which makes one
+		r.Header = http.Header{}
+	}
 	r.Header.Set(IdempotencyKeyHeader, string(key))
 	return t.base.RoundTrip(r)
 }

@@ -141,12 +141,17 @@ func TestTransport(t *testing.T) {
 			}
 			r.Header = http.Header{}
 			_, err = activity.Transport(s).RoundTrip(r)
+			require.NoError(t, err)
 			require.Empty(t, r.Header)
+			r.URL.Path, r.Header = "/refunds", nil
+			_, err = activity.Transport(s).RoundTrip(r)
+			require.Nil(t, r.Header)
 			return err
 		})
 		require.NoError(t, err)
 		require.Equal(t, []string{"mine", "mine"}, s.keys[:2])
 		require.Len(t, s.keys[2], 64)
+		require.Len(t, s.keys[3], 64)
 	})
 
 	t.Run("an activity that is not deduplicated sends a key too, which counts where the plugin is", func(t *testing.T) {
