@@ -25,6 +25,9 @@ type evictable struct {
 	*memstore.Store
 	fail    error
 	wrong   func() // what Evict does instead
+	spared  int    // how many evictions do not fail
+	counts  error  // of CountHeld
+	records error  // of RecordPass
 	slow    time.Duration
 	batches []time.Duration // when each batch began, from the test's beginning
 	passes  []store.Pass    // those recorded
@@ -36,14 +39,24 @@ func (e *evictable) Evict(ctx context.Context, limit int) (int, error) {
 	if e.wrong != nil {
 		e.wrong()
 	}
-	if e.fail != nil {
+	if e.spared--; e.fail != nil && e.spared < 0 {
 		return 0, e.fail
 	}
 	time.Sleep(e.slow) //nolint:forbidigo // fake clock
 	return e.Store.Evict(ctx, limit)
 }
 
+func (e *evictable) CountHeld(ctx context.Context) (int64, error) {
+	if e.counts != nil {
+		return 0, e.counts
+	}
+	return e.Store.CountHeld(ctx)
+}
+
 func (e *evictable) RecordPass(ctx context.Context, p store.Pass) error {
+	if e.records != nil {
+		return e.records
+	}
 	e.passes = append(e.passes, p)
 	return e.Store.RecordPass(ctx, p)
 }
@@ -98,6 +111,22 @@ func TestEvictor(t *testing.T) {
 				pauses[d] = true
 			}
 			require.Greater(t, len(pauses), 50, "two evictors must not keep in step")
+		})
+	})
+
+	t.Run("workers that start together do not come together", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			firsts := map[time.Duration]bool{}
+			for range 20 {
+				s := newEvictable(t, 0)
+				ctx, stop := context.WithCancel(t.Context())
+				evictor(t, s, store.EvictorOptions{OnPass: func(store.Pass) { stop() }}).Run(ctx)
+				require.Len(t, s.batches, 1)
+				require.Less(t, s.batches[0], time.Minute)
+				firsts[s.batches[0].Round(time.Second)] = true
+			}
+			require.Greater(t, len(firsts), 5)
 		})
 	})
 
@@ -216,6 +245,50 @@ func TestEvictor(t *testing.T) {
 			})
 		})
 	}
+
+	t.Run("fails where it leaves no trace, but has removed what it has", func(t *testing.T) {
+		t.Parallel()
+		for _, change := range []func(*evictable){
+			func(e *evictable) { e.counts = store.ErrUnavailable },
+			func(e *evictable) { e.records = store.ErrUnavailable },
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				s := newEvictable(t, 5)
+				change(s)
+				time.Sleep(2 * time.Hour) //nolint:forbidigo // fake clock
+				p := evictor(t, s, store.EvictorOptions{}).Pass(t.Context())
+				require.ErrorIs(t, p.Err, store.ErrUnavailable)
+				require.Equal(t, 5, p.Removed)
+				require.Empty(t, s.passes)
+			})
+		}
+	})
+
+	t.Run("tells what it removed before it failed, or was stopped", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := newEvictable(t, 25)
+			s.fail, s.spared = store.ErrUnavailable, 1
+			time.Sleep(2 * time.Hour) //nolint:forbidigo // fake clock
+			p := evictor(t, s, store.EvictorOptions{BatchSize: 10}).Pass(t.Context())
+			require.ErrorIs(t, p.Err, store.ErrUnavailable)
+			require.Equal(t, 10, p.Removed)
+			require.Equal(t, 1, p.Batches)
+
+			s.fail, s.slow = nil, 500*time.Millisecond
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			defer stop()
+			var out bytes.Buffer
+			p = evictor(t, s, store.EvictorOptions{
+				BatchSize: 10, Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			}).Pass(ctx)
+			require.ErrorIs(t, p.Err, context.DeadlineExceeded)
+			require.Equal(t, 10, p.Removed)
+			require.True(t, p.More)
+			require.Contains(t, out.String(), "level=DEBUG")
+			require.Contains(t, out.String(), "eviction was stopped")
+		})
+	})
 
 	t.Run("ends with its store", func(t *testing.T) {
 		t.Parallel()
