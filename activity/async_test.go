@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +51,28 @@ func TestCompleteAsync(t *testing.T) {
 		var got string
 		require.NoError(t, v.Get(&got))
 		require.Equal(t, "paid", got)
+	})
+
+	t.Run("another scheduling waits for it: nobody would tell Temporal of that one", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			c := setup(t).completer()
+			h := c.hand()
+			time.Sleep(time.Second) //nolint:forbidigo // fake clock: each call is a scheduling of its own
+			second := make(chan error)
+			var got string
+			go func() {
+				v, err := c.run(1, neverRuns(t))
+				if err == nil {
+					err = v.Get(&got)
+				}
+				second <- err
+			}()
+			synctest.Wait()
+			require.NoError(t, c.complete(h, "paid", nil))
+			require.NoError(t, <-second)
+			require.Equal(t, "paid", got)
+		})
 	})
 
 	t.Run("a result without payload stays without payload", func(t *testing.T) {

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/memstore"
 )
 
 // ends is a body that returns errors in turn and then succeeds, and notes the
@@ -149,6 +152,53 @@ func TestHowABodyEnds(t *testing.T) {
 		_, err = b.run(1, e.body)
 		require.NoError(t, err)
 		require.Equal(t, 1, e.runs)
+	})
+
+	t.Run("a body that ends by its own deadline has failed, and people can read how", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			b := setup(t)
+			env := b.env(1)
+			attempt, stop := context.WithTimeout(context.Background(), time.Second)
+			defer stop()
+			env.SetWorkerOptions(workerOptions(b, attempt))
+			_, err := runIn(env, func(ctx context.Context) error {
+				<-ctx.Done()
+				return errors.New("the provider did not answer in time")
+			})
+			require.Error(t, err)
+			r := b.record("1")
+			require.Equal(t, store.Failed, r.Status)
+			require.Contains(t, string(r.Failure), "did not answer in time")
+			require.True(t, r.EffectPossible)
+		})
+	})
+
+	t.Run("a local activity's definite word counts wherever it stands in the chain", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		declined := temporal.NewNonRetryableApplicationError("no such account", "NoAccount", nil)
+		_, err := b.env(1).ExecuteLocalActivity(func(context.Context) error { return fmt.Errorf("charge: %w", declined) })
+		require.Error(t, err)
+		records, err := b.store.(*memstore.Store).Admin().List(t.Context(), store.Query{Limit: 1})
+		require.NoError(t, err)
+		require.True(t, records[0].NonRetryable)
+		require.False(t, records[0].EffectPossible)
+	})
+
+	t.Run("who is cancelled and has lost the record as well ends as cancelled", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		env := b.env(1)
+		worker, stop := context.WithCancel(context.Background())
+		env.SetWorkerOptions(workerOptions(b, worker))
+		_, err := runIn(env, func(ctx context.Context) error {
+			b.takeOver()
+			stop()
+			return ctx.Err()
+		})
+		require.ErrorContains(t, err, "canceled")
+		require.Equal(t, map[string]int64{"failed": 1}, b.outcomes())
 	})
 
 	t.Run("a result that is not final is returned and the call can run again", func(t *testing.T) {

@@ -14,6 +14,7 @@ var (
 	Bounce    = bounce
 	LeaseFor  = leaseFor
 	RecordKey = recordKey
+	Overrun   = overrun
 )
 
 // Identify returns the key of a call.
@@ -36,6 +37,12 @@ func Fingerprints(secrets []Secret, key string, form []byte) []string {
 func Foreground(info sdkactivity.Info, settle, call time.Duration, now time.Time) time.Duration {
 	e := execution{info: info, i: &Interceptor{options: Options{SettleTimeout: settle, StoreCallTimeout: call}}}
 	return e.foreground(now)
+}
+
+// OutageDelay returns how long an attempt stays away from a store that is down.
+func OutageDelay(attempt int32, most time.Duration) time.Duration {
+	e := execution{info: sdkactivity.Info{Attempt: attempt}, i: &Interceptor{options: Options{MaxBounce: most}}}
+	return e.outageDelay()
 }
 
 // StoredResult reads what a record holds of a result, and writes it

@@ -3,6 +3,7 @@ package activity_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -66,6 +67,35 @@ func TestStoreOutage(t *testing.T) {
 		require.Equal(t, store.Completed, r.Status)
 		require.Equal(t, 1, r.Acquisitions)
 		require.NoError(t, b.interceptor.Drain(context.Background()))
+	})
+
+	t.Run("a store that the program has closed is no outage: nothing runs unprotected", func(t *testing.T) {
+		t.Parallel()
+		memory, err := memstore.New(memstore.Options{})
+		require.NoError(t, err)
+		b, runs := setup(t, withStore(memory), withPolicy(activity.Policy{
+			OnStoreError: activity.RunUnprotected, WaitLimit: time.Millisecond,
+		})), 0
+		memory.Close()
+		_, err = b.run(1, counted(&runs), "10 EUR")
+		requireErrType(t, err, activity.ErrTypeStoreUnavailable)
+		require.Zero(t, runs)
+		require.NoError(t, b.interceptor.Drain(context.Background()))
+	})
+
+	t.Run("a reservation that arrives after its caller has left is released", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := unreliable(t)
+			b := setup(t, withStore(&slowly{Store: s.Store}), withPolicy(soon))
+			_, err := b.run(1, counted(new(int)), "10 EUR")
+			requireErrType(t, err, activity.ErrTypeStoreUnavailable)
+			require.NoError(t, b.interceptor.Drain(context.Background()))
+			r, err := s.Get(t.Context(), b.record("1").Key)
+			require.NoError(t, err)
+			require.False(t, r.LeaseLive())
+			require.False(t, r.EffectPossible)
+		})
 	})
 
 	t.Run("a settlement whose answer was lost is repeated and recognised", func(t *testing.T) {
@@ -143,6 +173,15 @@ func TestStoreOutage(t *testing.T) {
 		close(s.leave)
 		require.NoError(t, <-first)
 	})
+}
+
+// slowly is a store whose reservations arrive half a second after their callers were
+// told that they cannot.
+type slowly struct{ store.Store }
+
+func (l *slowly) Reserve(ctx context.Context, r []store.Reservation) ([]store.Found, error) {
+	time.AfterFunc(500*time.Millisecond, func() { _, _ = l.Store.Reserve(context.WithoutCancel(ctx), r) })
+	return nil, errDown
 }
 
 // stuck is a store whose first reservation takes until the test lets it go.
