@@ -1,7 +1,9 @@
 package activity_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -73,6 +75,23 @@ func TestCompleteAsync(t *testing.T) {
 			require.NoError(t, <-second)
 			require.Equal(t, "paid", got)
 		})
+	})
+
+	t.Run("a type that the retry policy does not retry is the author's definite word", func(t *testing.T) {
+		t.Parallel()
+		c := setup(t).completer()
+		text, err := c.hand().MarshalText()
+		require.NoError(t, err)
+		plain, err := base64.RawURLEncoding.DecodeString(string(text))
+		require.NoError(t, err)
+		plain = bytes.Replace(plain, []byte(`{`), []byte(`{"non_retryable_error_types":["Declined"],`), 1)
+		var h activity.Handle
+		require.NoError(t, h.UnmarshalText([]byte(base64.RawURLEncoding.EncodeToString(plain))))
+		require.NoError(t, c.complete(h, nil, temporal.NewApplicationError("declined", "Declined")))
+		r := c.record("1")
+		require.Equal(t, store.Failed, r.Status)
+		require.True(t, r.NonRetryable)
+		require.False(t, r.EffectPossible)
 	})
 
 	t.Run("a result without payload stays without payload", func(t *testing.T) {

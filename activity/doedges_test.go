@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
 func TestEveryPathOfEffectsHasAKeyOfItsOwn(t *testing.T) {
@@ -51,6 +55,54 @@ func TestEveryPathOfEffectsHasAKeyOfItsOwn(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Len(t, keys, 1+len(names)+len(names)*len(names))
+}
+
+// effectless is a store that takes no reservations of effects.
+type effectless struct{ store.Store }
+
+func (e effectless) Reserve(ctx context.Context, r []store.Reservation) ([]store.Found, error) {
+	if strings.HasPrefix(r[0].Key, "wd/") {
+		return nil, errDown
+	}
+	return e.Store.Reserve(ctx, r)
+}
+
+func TestAnEffectNeverRunsUnprotected(t *testing.T) {
+	t.Parallel()
+	f := &effects{}
+	b := setup(t, withStore(effectless{setup(t).store}), withPolicy(activity.Policy{
+		OnStoreError: activity.RunUnprotected, WaitLimit: time.Millisecond,
+	}))
+	_, err := b.run(1, func(ctx context.Context) error { _, err := f.do(ctx, "charge"); return err })
+	requireErrType(t, err, activity.ErrTypeStoreUnavailable)
+	require.Zero(t, f.made)
+	require.Equal(t, store.InProgress, b.record("1").Status, "the store's trouble is no outcome")
+	require.NoError(t, b.interceptor.Drain(t.Context()))
+}
+
+func TestAnEffectOfOtherArgumentsIsAConflictInOneSchedulingToo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // whose clock stands still: both runs are attempts of one scheduling
+		b := setup(t)
+		var made []string
+		attempt := func(amount string) error {
+			_, err := b.run(1, func(ctx context.Context) error {
+				_, err := activity.DoWith(ctx, "charge", activity.DoOptions{Fingerprint: amount}, func(context.Context) (int, error) {
+					made = append(made, amount)
+					return 1, nil
+				})
+				return errors.Join(err, errAfter)
+			})
+			return err
+		}
+		for _, amount := range []string{"10 EUR", "10 EUR"} {
+			require.ErrorContains(t, attempt(amount), errAfter.Error())
+		}
+		first := b.record("1").Invocation
+		requireErrType(t, attempt("99 EUR"), activity.ErrTypeConflict)
+		require.Equal(t, first, b.record("1").Invocation)
+		require.Equal(t, []string{"10 EUR"}, made)
+	})
 }
 
 func TestParallelEffectsThatPanicLeaveNoLeaseBehind(t *testing.T) {

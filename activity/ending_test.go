@@ -178,7 +178,7 @@ func TestHowABodyEnds(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		declined := temporal.NewNonRetryableApplicationError("no such account", "NoAccount", nil)
-		_, err := b.env(1).ExecuteLocalActivity(func(context.Context) error { return fmt.Errorf("charge: %w", declined) })
+		_, err := b.env(1).ExecuteLocalActivity(locally(func(context.Context) error { return fmt.Errorf("charge: %w", declined) }).Run)
 		require.Error(t, err)
 		records, err := b.store.(*memstore.Store).Admin().List(t.Context(), store.Query{Limit: 1})
 		require.NoError(t, err)

@@ -2,6 +2,7 @@ package activity_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,19 @@ func (l locally) Run(ctx context.Context) error { return l(ctx) }
 type silent struct{ store.Store }
 
 func (silent) Renew(context.Context, []store.Lease) ([]store.Renewal, error) { return nil, nil }
+
+// locked is a store whose records are locked by somebody until some time.
+type locked struct {
+	store.Store
+	until time.Time
+}
+
+func (l *locked) Renew(ctx context.Context, leases []store.Lease) ([]store.Renewal, error) {
+	if time.Now().After(l.until) {
+		return l.Store.Renew(ctx, leases)
+	}
+	return slices.Repeat([]store.Renewal{store.Locked}, len(leases)), nil
+}
 
 // In these tests an hour passes at once; a lease is half a minute long.
 func TestKeeper(t *testing.T) {
@@ -104,6 +118,24 @@ func TestKeeper(t *testing.T) {
 			_, err := b.run(1, func(context.Context) error { time.Sleep(time.Minute); return nil }) //nolint:forbidigo // fake clock
 			require.NoError(t, err)
 			require.Equal(t, store.Completed, b.record("1").Status)
+		})
+	})
+
+	t.Run("a record that somebody has locked is renewed soon after", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := &locked{Store: unreliable(t).Store, until: time.Now().Add(25 * time.Second)}
+			b := setup(t, withStore(s))
+			_, err := b.run(1, func(context.Context) error {
+				for range 60 {
+					time.Sleep(time.Second) //nolint:forbidigo // fake clock
+					r, err := b.store.Get(context.Background(), b.record("1").Key)
+					require.NoError(t, err)
+					require.True(t, r.LeaseLive())
+				}
+				return nil
+			})
+			require.NoError(t, err)
 		})
 	})
 

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
+	sdkactivity "go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
@@ -25,6 +27,11 @@ func counted(runs *int) func(context.Context, string) (string, error) {
 		return "charged " + in, nil
 	}
 }
+
+// charging is a body whose function has a name.
+type charging func(context.Context, string) (string, error)
+
+func (c charging) Charge(ctx context.Context, in string) (string, error) { return c(ctx, in) }
 
 // ofType makes a closure in an instance of a generic function, and generic is one.
 func ofType[T any](runs *int) func(context.Context) error {
@@ -250,6 +257,32 @@ func TestReplay(t *testing.T) {
 			}
 			require.Equal(t, 1, runs)
 		}
+	})
+
+	t.Run("a local activity's arguments are compared in one scheduling too", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) { // whose clock stands still
+			b, runs := setup(t), 0
+			body := charging(counted(&runs)).Charge
+			_, err := b.env(1).ExecuteLocalActivity(body, "10 EUR")
+			require.NoError(t, err)
+			_, err = b.env(1).ExecuteLocalActivity(body, "99 EUR")
+			requireErrType(t, err, activity.ErrTypeConflict)
+			require.Equal(t, 1, runs)
+		})
+	})
+
+	t.Run("the session framework's own activities run each time", func(t *testing.T) {
+		t.Parallel()
+		b, runs := setup(t), 0
+		for range 2 {
+			env := b.env(1)
+			env.RegisterActivityWithOptions(counted(&runs), sdkactivity.RegisterOptions{Name: "internalSessionCreationActivity"})
+			_, err := env.ExecuteActivity("internalSessionCreationActivity", "session")
+			require.NoError(t, err)
+		}
+		require.Equal(t, 2, runs)
+		require.Empty(t, b.outcomes())
 	})
 
 	t.Run("what cannot be fingerprinted is not quoted", func(t *testing.T) {

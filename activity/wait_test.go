@@ -3,6 +3,7 @@ package activity_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -67,6 +68,19 @@ func TestInFlight(t *testing.T) {
 		require.LessOrEqual(t, app.NextRetryDelay(), 30*time.Second)
 		finish()
 		require.Zero(t, e.runs)
+	})
+
+	t.Run("nobody waits for longer than a tenth of start-to-close", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			b := setup(t, withPolicy(activity.Policy{WaitLimit: time.Hour}))
+			finish := occupied(t, b)
+			begun := time.Now()
+			_, err := b.run(1, func(context.Context) error { return nil })
+			requireErrType(t, err, activity.ErrTypeInFlight)
+			require.InDelta(t, time.Minute, time.Since(begun), float64(2*time.Second), "of the ten minutes that the environment gives")
+			finish()
+		})
 	})
 
 	t.Run("who is cancelled while waiting gets its own cancellation", func(t *testing.T) {

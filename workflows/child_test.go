@@ -4,8 +4,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/wire"
 	"github.com/seed5aa7bdf6/temporal-dedupe/workflows"
 )
 
@@ -73,6 +76,26 @@ func TestChild(t *testing.T) {
 		require.Equal(t, a, inputs[5], "the parent has an ID of its own")
 		require.Empty(t, inputs[6], "nobody can tell")
 		require.Empty(t, inputs[7], "it stands in the scope")
+	})
+
+	t.Run("WithAnIDGetsNoHeaderThatAnInterceptorCopied", func(t *testing.T) {
+		t.Parallel()
+		var copied *commonpb.Payload
+		between := &meddler{before: func(ctx workflow.Context, childType string) {
+			header := interceptor.WorkflowHeader(ctx)
+			if childType != "Pay" {
+				copied = header[wire.HeaderKey]
+			} else if copied != nil {
+				header[wire.HeaderKey] = copied
+			}
+		}}
+		b := withChildren(setup(t, workflows.NewInterceptor(), between, workflows.NewInterceptor()))
+		b.requireRun(t, func(ctx workflow.Context) error {
+			return inOrder(call(ctx, "Charge", "first"), child(ctx, "pay-1", "Pay", "a"))
+		})
+		require.NotNil(t, copied)
+		require.Empty(t, b.facts("Charge")[1].Scope)
+		require.Empty(t, b.logs.all(), "a header that has to be ignored")
 	})
 
 	t.Run("WithAnIDStandsForItselfButIsCounted", func(t *testing.T) {

@@ -60,6 +60,11 @@ func (m *meddlerOutbound) ExecuteActivity(ctx workflow.Context, activityType str
 	return future
 }
 
+func (m *meddlerOutbound) ExecuteChildWorkflow(ctx workflow.Context, childType string, args ...any) workflow.ChildWorkflowFuture {
+	m.meddler.before(ctx, childType)
+	return m.Next.ExecuteChildWorkflow(ctx, childType, args...)
+}
+
 // forward puts the first header that it sees on every call.
 func forward() *meddler {
 	var first *commonpb.Payload
