@@ -77,6 +77,18 @@ func TestCompleteAsync(t *testing.T) {
 		})
 	})
 
+	t.Run("NoEffect does not undo an earlier owner's possible effect", func(t *testing.T) {
+		t.Parallel()
+		c := setup(t).completer()
+		_, err := c.run(1, func(context.Context) (string, error) { return "", errDeclined })
+		require.ErrorContains(t, err, "card declined")
+		require.NoError(t, c.complete(c.hand(), nil, activity.NoEffect(errDeclined)))
+		r := c.record("1")
+		require.Equal(t, store.Failed, r.Status)
+		require.True(t, r.EffectPossible)
+		require.Zero(t, r.Generation)
+	})
+
 	t.Run("a type that the retry policy does not retry is the author's definite word", func(t *testing.T) {
 		t.Parallel()
 		c := setup(t).completer()

@@ -286,3 +286,40 @@ func TestVerify(t *testing.T) {
 		})
 	}
 }
+
+func TestVerifierSpeaksOfAnEarlierExecution(t *testing.T) {
+	t.Parallel()
+
+	t.Run("after NotDone a body without effect leaves none possible, and a new provider key", func(t *testing.T) {
+		t.Parallel()
+		e := &ends{errs: []error{errDeclined, activity.NoEffect(errDeclined)}}
+		b := setup(t, verifier(func() (activity.Verification, error) { return activity.NotDone(), nil }))
+		for range 2 {
+			_, err := b.run(1, e.body)
+			require.ErrorContains(t, err, "card declined")
+		}
+		r := b.record("1")
+		require.False(t, r.EffectPossible)
+		require.Equal(t, 1, r.Generation)
+	})
+
+	t.Run("one that does not answer in its time cannot tell", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := &ends{errs: []error{errDeclined}}
+			b := setup(t, withPolicy(activity.Policy{Takeover: store.Verify, VerifyTimeout: 5 * time.Second,
+				Verify: func(ctx context.Context, _ activity.VerifyRequest) (activity.Verification, error) {
+					<-ctx.Done()
+					return activity.CannotTell(), nil
+				}}))
+			_, err := b.run(1, e.body)
+			require.ErrorContains(t, err, "card declined")
+			begun := time.Now()
+			_, err = b.run(1, e.body)
+			app := requireErrType(t, err, activity.ErrTypeOutcomeUnknown)
+			require.Contains(t, app.Message(), "deadline exceeded")
+			require.Equal(t, 5*time.Second, time.Since(begun))
+			require.True(t, b.record("1").Held)
+		})
+	})
+}

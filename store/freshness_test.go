@@ -17,6 +17,16 @@ import (
 type slow struct {
 	store.Store
 	delay time.Duration
+	renew *time.Duration // of the next renewal, if it takes its time too
+}
+
+func (s slow) Renew(ctx context.Context, l []store.Lease) ([]store.Renewal, error) {
+	renewed, err := s.Store.Renew(ctx, l)
+	if s.renew != nil {
+		time.Sleep(*s.renew) //nolint:forbidigo // fake clock
+		*s.renew = 0
+	}
+	return renewed, err
 }
 
 func (s slow) Reserve(ctx context.Context, r []store.Reservation) ([]store.Found, error) {
@@ -50,8 +60,10 @@ func TestClaimGivesNoLeaseThatIsOver(t *testing.T) {
 				require.NoError(t, err)
 				r := reservation(func(r *store.Reservation) { r.Lease = 3 * time.Second })
 				prepare(t, memory, r)
-				claimed, err := store.Claim(t.Context(), slow{memory, 4 * time.Second}, r)
+				renewal := 4 * time.Second
+				claimed, err := store.Claim(t.Context(), slow{memory, 4 * time.Second, &renewal}, r)
 				require.NoError(t, err)
+				require.Zero(t, renewal)
 				require.Equal(t, store.ActAcquire, claimed.Action)
 				found, err := memory.Get(t.Context(), r.Key)
 				require.NoError(t, err)

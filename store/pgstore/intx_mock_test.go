@@ -245,6 +245,20 @@ func TestMockedInTx(t *testing.T) {
 		})
 	}
 
+	t.Run("a commit without an answer is not taken for another's that was", func(t *testing.T) {
+		t.Parallel()
+		m := newMockTx(t)
+		m.begins()
+		m.ends()
+		m.expect("settle").WillReturnRows(answers("applied"))
+		m.ExpectCommit().WillReturnError(io.EOF)
+		m.expectLock("lock_timeout").WillReturnRows(m.record(m.r, store.Completed, []byte(`"from outside"`)))
+		got, err := m.run(paid)
+		require.NoError(t, err)
+		require.Equal(t, "from outside", got)
+		require.Equal(t, []string{"committing", "rolled back"}, m.e.notes)
+	})
+
 	t.Run("a result that is not final leaves no trace to find a lost commit by", func(t *testing.T) {
 		t.Parallel()
 		m := newMockTx(t)
@@ -254,6 +268,7 @@ func TestMockedInTx(t *testing.T) {
 		m.ExpectCommit().WillReturnError(io.EOF)
 		_, err := m.run(paid)
 		require.ErrorIs(t, err, errDoubtful)
+		require.NotContains(t, err.Error(), "its record", "which would not tell")
 	})
 
 	t.Run("a cancelled activity waits for no lock", func(t *testing.T) {
