@@ -26,22 +26,6 @@ func (s *Store) Admin() *Admin {
 	return &Admin{store: s, sql: newAdminStatements(s.options)}
 }
 
-// once is a call of an operator that is carried out as a whole.
-func once[R any](ctx context.Context, a *Admin, name, key string, do func(context.Context) (R, error)) (R, error) {
-	var none R
-	s := a.store
-	if err := s.requireOpen(name); err != nil {
-		return none, err
-	}
-	bounded, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
-	defer cancel()
-	answer, err := retried(bounded, s, retryable, do)
-	if err != nil {
-		return none, s.fault(ctx, name, key, err)
-	}
-	return answer, nil
-}
-
 // Audit reads the trail of a key, or of all.
 func (a *Admin) Audit(ctx context.Context, key string, limit int) ([]store.Audit, error) {
 	if limit < 1 {
@@ -54,7 +38,7 @@ func (a *Admin) Audit(ctx context.Context, key string, limit int) ([]store.Audit
 		}
 		sql, args = a.sql.auditOf, []any{limit, key}
 	}
-	return once(ctx, a, "audit", key, func(ctx context.Context) (trail []store.Audit, err error) {
+	return once(ctx, a.store, "audit", key, func(ctx context.Context) (trail []store.Audit, err error) {
 		err = query(ctx, a.store.callers, sql, args, func(rows pgx.Rows) error {
 			var t store.Audit
 			var before, after *string

@@ -58,7 +58,7 @@ func (a *Admin) Find(ctx context.Context, keys []string) ([]store.Entry, error) 
 }
 
 func (a *Admin) entries(ctx context.Context, name, sql string, args []any) ([]store.Entry, error) {
-	return once(ctx, a, name, "", func(ctx context.Context) (entries []store.Entry, err error) {
+	return once(ctx, a.store, name, "", func(ctx context.Context) (entries []store.Entry, err error) {
 		err = query(ctx, a.store.callers, sql, args, func(rows pgx.Rows) error {
 			e, err := scanEntry(rows)
 			entries = append(entries, e)

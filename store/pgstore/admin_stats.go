@@ -13,7 +13,7 @@ import (
 // Stats counts the records. It reads the main part of the table, once, and of a
 // table that is larger than the options allow a random sample of its pages.
 func (a *Admin) Stats(ctx context.Context, o store.StatsOptions) (store.Stats, error) {
-	return once(ctx, a, "stats", "", func(ctx context.Context) (store.Stats, error) { return a.stats(ctx, o) })
+	return once(ctx, a.store, "stats", "", func(ctx context.Context) (store.Stats, error) { return a.stats(ctx, o) })
 }
 
 func (a *Admin) stats(ctx context.Context, o store.StatsOptions) (st store.Stats, err error) {

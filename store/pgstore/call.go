@@ -32,6 +32,21 @@ func carryOut[A, R any](
 	return answers, nil
 }
 
+// once is one call of a method that is carried out as a whole.
+func once[R any](ctx context.Context, s *Store, name, key string, do func(context.Context) (R, error)) (R, error) {
+	var none R
+	if err := s.requireOpen(name); err != nil {
+		return none, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
+	defer cancel()
+	answer, err := retried(bounded, s, retryable, do)
+	if err != nil {
+		return none, s.fault(ctx, name, key, err)
+	}
+	return answer, nil
+}
+
 // sharing carries out rows, each once, and answers for each by itself: with a
 // statement of their own, or with one that other calls' rows travel in too.
 type sharing[A, R any] func(context.Context, []A) ([]R, []error)

@@ -20,16 +20,8 @@ type state struct {
 // and has the tables that this release knows. Its errors are
 // [store.ErrUnavailable] and [store.ErrSchema], and say what to do.
 func (s *Store) Check(ctx context.Context) error {
-	if err := s.requireOpen("check"); err != nil {
-		return err
-	}
-	bounded, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
-	defer cancel()
-	_, err := retried(bounded, s, retryable, func(ctx context.Context) (state, error) { return s.look(ctx) })
-	if err != nil {
-		return s.fault(ctx, "check", "", err)
-	}
-	return nil
+	_, err := once(ctx, s, "check", "", s.look)
+	return err
 }
 
 func (s *Store) look(ctx context.Context) (st state, err error) {

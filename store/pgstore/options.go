@@ -88,6 +88,14 @@ func (o Options) validate() error {
 	return nil
 }
 
+// name is a table's as it stands in statements.
+func (o Options) name(table string) string {
+	if o.Schema == "" {
+		return pgx.Identifier{table}.Sanitize()
+	}
+	return pgx.Identifier{o.Schema, table}.Sanitize()
+}
+
 // connections is the size of the store's own pool. Calls that gather need one for each
 // batch under way, reading or writing; the settlement that waits for a locked record and
 // the reservation that waits for an inserted one have one each, and renewals share
@@ -110,12 +118,4 @@ func (o Options) withDefaults() Options {
 		o.BatchesInFlight = defaultBatchesInFlight
 	}
 	return o
-}
-
-// name is that of a table, as it stands in statements.
-func (o Options) name(table string) string {
-	if o.Schema == "" {
-		return pgx.Identifier{table}.Sanitize()
-	}
-	return pgx.Identifier{o.Schema, table}.Sanitize()
 }

@@ -88,6 +88,25 @@ func TestPlans(t *testing.T) {
 		})
 	}
 
+	t.Run("of what is counted after each eviction read an index, without statistics too", func(t *testing.T) {
+		t.Parallel()
+		pool := requirePool(t, requireMigrated(t), single)
+		s := requireStore(t, pool, pgstore.Options{CallTimeout: time.Minute})
+		execute(t, pool, `ALTER TABLE idempotency_records SET (autovacuum_enabled = false)`)
+		insert(t, s, reservation("seed"))
+		execute(t, pool, `INSERT INTO idempotency_records SELECT (jsonb_populate_record(r, jsonb_build_object('key', 'x' || n))).*
+			FROM idempotency_records r, generate_series(1, 20000) n WHERE r.key = 'seed'`)
+		read := func() int {
+			execute(t, pool, `SELECT pg_stat_force_next_flush()`)
+			return value[int](t, pool, `SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'idempotency_records'`)
+		}
+		before := read()
+		held, err := s.CountHeld(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, held)
+		require.Equal(t, before, read(), "the table was read from end to end")
+	})
+
 	t.Run("are kept in the store's own sessions, and the caller's stay as they were", func(t *testing.T) {
 		t.Parallel()
 		modes := make(chan string, 10)

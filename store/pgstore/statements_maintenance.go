@@ -46,7 +46,7 @@ ON CONFLICT (name) DO UPDATE SET
     started_at = excluded.started_at, finished_at = excluded.finished_at,
     rows = excluded.rows, correlation_id = excluded.correlation_id`
 
-const countHeldSQL = `SELECT count(*) FROM {records} r WHERE r.held_since IS NOT NULL`
+const countHeldSQL = `SELECT count(*) FROM {records} r WHERE ` + isHeld
 
 // maintenance are the statements of maintenance with the names of the tables in
 // them.

@@ -123,9 +123,11 @@ LIMIT 5`
 const sizeSQL = `
 SELECT pg_table_size($1::text::regclass), pg_indexes_size($1::text::regclass), pg_relation_size($1::text::regclass)`
 
+// heldSQL reads the index of held records, also where the server has no statistics:
+// it would then take IS NOT NULL for true of every record.
 const heldSQL = `
 SELECT count(*), coalesce(min(r.held_since), 'epoch'), coalesce(min(r.key), '')
-FROM {records} r WHERE r.held_since IS NOT NULL`
+FROM {records} r WHERE r.held_since > '-infinity' AND r.held_since < 'infinity'`
 
 // tallySQL looks once at a sample of the records for what no index finds. A
 // lease of the epoch is one that its owner gave up: the body has returned.
