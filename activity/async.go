@@ -108,7 +108,7 @@ func CompleteAsync(ctx context.Context, o AsyncOptions, h Handle, result any, er
 	if problem != nil {
 		return fmt.Errorf("dedupe: AsyncOptions.MeterProvider: %w", problem)
 	}
-	c := &completion{o: o, f: h.f, encoding: newEncoding(o.DataConverter, o.FailureConverter)}
+	c := &completion{o: o, f: h.f, encoding: encoding{data: o.DataConverter, failing: o.FailureConverter}}
 	ctx, c.span = t.Start(ctx, c.spanAttributes)
 	defer c.span.End()
 	outcome, err := c.complete(ctx, result, err)

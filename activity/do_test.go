@@ -196,7 +196,7 @@ func TestDo(t *testing.T) {
 		}
 		require.Equal(t, 2, f.made)
 		require.Equal(t, f.keys[0], f.keys[1])
-		require.Equal(t, activity.RecordKey(b.effect("charge").Key, 0), f.keys[0])
+		require.Equal(t, activity.RecordProviderKey(b.effect("charge").Key, 0), f.keys[0])
 		require.Equal(t, around[0], around[1])
 		require.NotEqual(t, around[0], f.keys[0])
 	})

@@ -86,11 +86,6 @@ func (e *execution) performed(ctx context.Context, fn func(context.Context) (any
 		return nil, e.effectError(ctx, err)
 	}
 	e.found(ctx, claimed)
-	if claimed.Other {
-		e.span.Set(telemetry.AttrOther.Bool(true))
-		e.log.Warn("dedupe: answering from a record that another execution of the workflow ID left",
-			"RecordRunID", claimed.Found.RunID)
-	}
 	switch claimed.Action {
 	case store.ActAcquire:
 		return e.make(ctx, claimed, fn)

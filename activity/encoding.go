@@ -20,10 +20,6 @@ type encoding struct {
 	failing converter.FailureConverter
 }
 
-func newEncoding(data converter.DataConverter, failing converter.FailureConverter) encoding {
-	return encoding{data: data, failing: failing}
-}
-
 // in binds the converters to an activity, as the SDK does: they may encrypt with
 // a key of its workflow.
 func (c encoding) in(info sdkactivity.Info) encoding {

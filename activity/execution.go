@@ -101,11 +101,6 @@ func (e *execution) execute(ctx context.Context, next interceptor.ActivityInboun
 		return nil, err
 	}
 	e.found(ctx, claimed)
-	if claimed.Other {
-		e.span.Set(telemetry.AttrOther.Bool(true))
-		e.log.Warn("dedupe: answering from a record that another execution of the workflow ID left",
-			"RecordRunID", claimed.Found.RunID)
-	}
 	switch claimed.Action {
 	case store.ActAcquire:
 		return e.own(ctx, claimed, next, in)

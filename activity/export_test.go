@@ -10,11 +10,10 @@ import (
 
 // What the tests of the unexported rules need.
 var (
-	JoinKey   = joinKey
-	Bounce    = bounce
-	LeaseFor  = leaseFor
-	RecordKey = recordKey
-	Overrun   = overrun
+	JoinKey  = joinKey
+	Bounce   = bounce
+	LeaseFor = leaseFor
+	Overrun  = overrun
 )
 
 // Identify returns the key of a call.

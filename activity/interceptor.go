@@ -45,7 +45,7 @@ func New(options Options) (*Interceptor, error) {
 		records:   options.Store,
 		store:     t.Store(options.Store),
 		telemetry: t,
-		encoding:  newEncoding(options.DataConverter, options.FailureConverter),
+		encoding:  encoding{data: options.DataConverter, failing: options.FailureConverter},
 		gate:      newGate(options.MaxConcurrentStoreCalls, options.StoreQueueTimeout),
 	}
 	i.keeper = newKeeper(i.store, t, options.StoreCallTimeout, options.Logger)

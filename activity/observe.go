@@ -43,6 +43,11 @@ func (e *execution) spanAttributes() []attribute.KeyValue {
 func (e *execution) found(ctx context.Context, claimed store.Claimed) {
 	e.span.Decided(claimed.Action.String(), claimed.Found.RunID)
 	e.span.LinkTo(claimed.Found.TraceParent)
+	if claimed.Other {
+		e.span.Set(telemetry.AttrOther.Bool(true))
+		e.log.Warn("dedupe: answering from a record that another execution of the workflow ID left",
+			"RecordRunID", claimed.Found.RunID)
+	}
 	if !owns(claimed.Action) || claimed.Found.Status != store.InProgress || !claimed.Found.EffectPossible {
 		return
 	}

@@ -27,7 +27,7 @@ func (k ProviderKey) For(parts ...string) ProviderKey {
 // attempts of one scheduling. It panics outside an activity.
 func Key(ctx context.Context) ProviderKey {
 	if e := executionFrom(ctx); e != nil {
-		return recordKey(e.call.key, e.generation)
+		return RecordProviderKey(e.call.key, e.generation)
 	}
 	if !sdkactivity.IsActivity(ctx) {
 		panic("dedupe: Key was called outside an activity")
@@ -42,9 +42,7 @@ func Key(ctx context.Context) ProviderKey {
 
 // RecordProviderKey returns what [Key] gives the executions of a record, by the
 // record's key and generation: for people who look a call up at the provider.
-func RecordProviderKey(key string, generation int) ProviderKey { return recordKey(key, generation) }
-
-func recordKey(key string, generation int) ProviderKey {
+func RecordProviderKey(key string, generation int) ProviderKey {
 	return derive("dedupe:record", key, strconv.Itoa(generation))
 }
 

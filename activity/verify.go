@@ -60,7 +60,7 @@ func (e *execution) verify(ctx context.Context, claimed store.Claimed, next inte
 		}
 	}()
 	answer, err := e.ask(leaseCtx, VerifyRequest{
-		Key: recordKey(e.call.key, claimed.Generation), Args: in.Args, FirstSeen: claimed.Found.CreatedAt,
+		Key: RecordProviderKey(e.call.key, claimed.Generation), Args: in.Args, FirstSeen: claimed.Found.CreatedAt,
 	})
 	asked = true
 	switch {

@@ -66,6 +66,14 @@ func TestEvict(t *testing.T) {
 		psql(t, database, `SELECT 1 / (rows = 3 AND name = 'evict' AND finished_at >= started_at)::integer FROM idempotency_maintenance`)
 	})
 
+	t.Run("works behind a transaction pooler, as all that looks at records", func(t *testing.T) {
+		t.Parallel()
+		pooler := localpgtest.RequirePgBouncer(t, migrated(t, 5), "pool_mode = transaction\n")
+		got := run(t, pooler, "evict")
+		require.Equal(t, command.ExitOK, got.code, got.err)
+		require.Regexp(t, `^evicted 3 records`, got.out)
+	})
+
 	t.Run("says what to do about a database without tables", func(t *testing.T) {
 		t.Parallel()
 		got := run(t, localpgtest.RequireDatabase(t), "evict")
@@ -78,7 +86,7 @@ func TestEvict(t *testing.T) {
 		got := run(t, "postgres://me:s3cret@host:port/x", "evict")
 		require.Equal(t, command.ExitUsage, got.code)
 		require.NotContains(t, got.err, "s3cret")
-		require.Contains(t, got.err, "is no Postgres URL")
+		require.Contains(t, got.err, "the database's URL cannot be read")
 	})
 
 	t.Run("refuses what cannot be meant", func(t *testing.T) {
