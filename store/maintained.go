@@ -30,7 +30,7 @@ type Pass struct {
 	// Duration is how long it took.
 	Duration time.Duration
 	// Held is how many records wait for an operator; HeldUnknown where the store
-	// does not tell, or the pass failed.
+	// does not tell, or the pass failed before they were counted.
 	Held int64
 	// Err is what ended the pass early. What was removed before stays removed.
 	Err error

@@ -128,6 +128,20 @@ func TestInTx(t *testing.T) {
 		require.Zero(t, b.pool.Stat().AcquiredConns())
 	})
 
+	t.Run("commits although the activity was cancelled when the function had done its work", func(t *testing.T) {
+		t.Parallel()
+		b, r, e := setupTx(t)
+		ctx, cancel := context.WithCancel(e.context(t))
+		got, err := pgstore.InTx(ctx, b.pool, func(tx pgx.Tx) (string, error) {
+			defer cancel()
+			return transfer(t.Context())(tx)
+		})
+		require.NoError(t, err)
+		require.Equal(t, "receipt", got)
+		require.Equal(t, 1, b.transfers(t))
+		require.Equal(t, store.Completed, get(t, b.store, r).Status)
+	})
+
 	t.Run("rolls back a result that cannot be recorded, and commits one that is not final", func(t *testing.T) {
 		t.Parallel()
 		b, r, e := setupTx(t)

@@ -85,7 +85,8 @@ SELECT (extract(epoch FROM clock_timestamp() - (SELECT m.finished_at FROM {maint
     (extract(epoch FROM clock_timestamp() - (SELECT r.created_at FROM {records} r ORDER BY r.expires_at LIMIT 1)) * 1000000)::bigint`
 
 // expiredSQL tells how long the oldest record that an eviction would take has
-// been kept beyond its retention. The condition is the store's own.
+// been kept beyond its retention. The condition is the store's own, but for the time
+// that a lease gains by a restart of the server.
 const expiredSQL = `
 SELECT (extract(epoch FROM clock_timestamp() - r.expires_at) * 1000000)::bigint
 FROM {records} r
