@@ -38,6 +38,17 @@ func TestRecordsChange(t *testing.T) {
 		do(command.ExitOK, "purge", "--delete", r.Key, "--yes")
 	})
 
+	t.Run("a dry run promises nothing about a record of a later release", func(t *testing.T) {
+		r := b.hold(reservation("later", "1"))
+		psql(t, b.url, `UPDATE idempotency_records SET record_version = 99 WHERE key = '`+r.Key+`'`)
+		for _, yes := range []string{"--yes=false", "--yes"} {
+			got := do(command.ExitError, "release", r.Key, yes)
+			require.Contains(t, got.out, "newer_version: a later release wrote it: upgrade this program")
+		}
+		require.True(t, b.get(r.Key).Held)
+		psql(t, b.url, `DELETE FROM idempotency_records WHERE key = '`+r.Key+`'`)
+	})
+
 	t.Run("release says which key the provider sees", func(t *testing.T) {
 		r := b.hold(reservation("release", "1"))
 		got := do(command.ExitOK, "release", r.Key, "--yes")
@@ -106,6 +117,7 @@ func TestRecordsChange(t *testing.T) {
 		r := b.insert(reservation("live", "1"))
 		got := do(command.ExitError, "release", r.Key, "--yes")
 		require.Contains(t, got.out, "lease_live: somebody is at work on it")
+		require.Contains(t, do(command.ExitError, "release", r.Key).out, "lease_live: somebody is at work on it", "in a dry run too")
 		require.Equal(t, r.Token, b.get(r.Key).Token)
 		require.Contains(t, do(command.ExitError, "purge", "--delete", r.Key, "--yes").out, "lease_live")
 		got = do(command.ExitOK, "release", r.Key, "--force", "--yes")
