@@ -42,6 +42,11 @@ func TestRestart(t *testing.T) {
 		cluster.Kill()
 		require.NoError(t, cluster.Restart(t.Context()))
 		require.Equal(t, store.ActWait, claim("owned"))
+		got, err := s.Acquire(t.Context(), []store.Acquisition{{
+			Reservation: again(owned), SeenToken: owned.Token, SeenStatus: store.InProgress,
+		}})
+		require.NoError(t, err)
+		require.False(t, got[0].OK, "whoever decided before the restart")
 		renewed, err := s.Renew(t.Context(), []store.Lease{{Key: owned.Key, Token: owned.Token, Duration: time.Minute}})
 		require.NoError(t, err)
 		require.Equal(t, []store.Renewal{store.Renewed}, renewed)
