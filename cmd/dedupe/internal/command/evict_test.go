@@ -59,6 +59,23 @@ func TestEvict(t *testing.T) {
 		require.Len(t, pass.CorrelationID, 13)
 	})
 
+	t.Run("says that there may be more", func(t *testing.T) {
+		t.Parallel()
+		got := run(t, migrated(t, 27), "evict", "--batch-size", "10", "--max-batches", "2")
+		require.Contains(t, got.out, "evicted 20 records in 2 batches")
+		require.Contains(t, got.out, "there may be more: run it again")
+	})
+
+	t.Run("fails where the pass did, and says what it removed", func(t *testing.T) {
+		t.Parallel()
+		database := migrated(t, 5)
+		psql(t, database, `DROP TABLE idempotency_maintenance`)
+		got := run(t, database, "evict")
+		require.Equal(t, command.ExitError, got.code)
+		require.Contains(t, got.out, "evicted 3 records")
+		require.Contains(t, got.err, "dedupe migrate up")
+	})
+
 	t.Run("leaves a trace for whoever asks when it last ran", func(t *testing.T) {
 		t.Parallel()
 		database := migrated(t, 5)
