@@ -2,6 +2,7 @@ package activity
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -20,36 +21,55 @@ const maxDetails = 32
 type heartbeater struct {
 	ctx      context.Context //nolint:containedctx // of the attempt, which it keeps alive
 	interval time.Duration
+	log      callLogger
 
 	mu      sync.Mutex
 	timer   *time.Timer
 	stopped bool
-	details []any
+	details []any // nil until they are read
+	warned  bool
 }
 
 // newHeartbeater returns nil for activities without a heartbeat timeout.
-func newHeartbeater(ctx context.Context, info sdkactivity.Info) *heartbeater {
+func newHeartbeater(ctx context.Context, info sdkactivity.Info, log callLogger) *heartbeater {
 	if info.HeartbeatTimeout <= 0 || info.IsLocalActivity {
 		return nil
 	}
-	h := &heartbeater{ctx: ctx, interval: info.HeartbeatTimeout / 3}
+	h := &heartbeater{ctx: ctx, interval: info.HeartbeatTimeout / 3, log: log}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.timer = time.AfterFunc(h.interval, h.beat)
 	return h
 }
 
+// beat sends one heartbeat. It is on a goroutine of its own, where a panic would
+// end the process: the user's converters and interceptors run here, and the SDK
+// itself panics where details cannot be encoded. Such a beat is skipped.
 func (h *heartbeater) beat() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopped || h.ctx.Err() != nil {
 		return
 	}
+	defer func() { // also after runtime.Goexit
+		if value := recover(); value != nil {
+			h.skipped("dedupe: heartbeat skipped while waiting, it panicked", value)
+		}
+		h.timer.Reset(h.interval)
+	}()
 	if h.details == nil {
 		h.details = previousDetails(h.ctx)
 	}
 	sdkactivity.RecordHeartbeat(h.ctx, h.details...)
-	h.timer.Reset(h.interval)
+}
+
+// skipped logs once why heartbeats are not sent: by its type, for it may quote
+// the details.
+func (h *heartbeater) skipped(message string, why any) {
+	if !h.warned {
+		h.warned = true
+		h.log.Warn(message, "ErrorType", fmt.Sprintf("%T", why))
+	}
 }
 
 // stop returns when no further heartbeat will be sent.

@@ -39,7 +39,7 @@ type waiter struct {
 func newWaiter(ctx context.Context, e *execution) waiter {
 	w := waiter{e: e, since: time.Now(), poll: pollFirst}
 	if e.effect == nil { // inside a body, heartbeats are the user's own
-		w.beat = newHeartbeater(ctx, e.info)
+		w.beat = newHeartbeater(ctx, e.info, e.log)
 	}
 	return w
 }

@@ -1,0 +1,141 @@
+package activity_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdkactivity "go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+)
+
+// pulse is what an attempt has of heartbeats, as an interceptor that a user may
+// have: a timeout, the details that an earlier attempt left, and those it sends.
+type pulse struct {
+	interceptor.WorkerInterceptorBase
+	details []any
+	wrong   func() // what happens instead of the first heartbeat
+	reading func() // and instead of reading the details first
+	sent    [][]any
+}
+
+// In these tests the heartbeat timeout is 9 s, so that a beat is due every 3 s.
+const pulseTimeout = 9 * time.Second
+
+func (p *pulse) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	i := &pulseInbound{pulse: p}
+	i.Next = next
+	return i
+}
+
+type pulseInbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	*pulse
+}
+
+func (i *pulseInbound) Init(next interceptor.ActivityOutboundInterceptor) error {
+	o := &pulseOutbound{pulse: i.pulse}
+	o.Next = next
+	return i.Next.Init(o)
+}
+
+type pulseOutbound struct {
+	interceptor.ActivityOutboundInterceptorBase
+	*pulse
+}
+
+func (o *pulseOutbound) GetInfo(ctx context.Context) sdkactivity.Info {
+	info := o.Next.GetInfo(ctx)
+	info.HeartbeatTimeout = pulseTimeout
+	return info
+}
+
+func (o *pulseOutbound) HasHeartbeatDetails(context.Context) bool { return len(o.details) > 0 }
+
+func (o *pulseOutbound) GetHeartbeatDetails(_ context.Context, into ...any) error {
+	once(&o.reading)
+	encoded, err := converter.GetDefaultDataConverter().ToPayloads(o.details...)
+	if err != nil {
+		return err
+	}
+	return converter.GetDefaultDataConverter().FromPayloads(encoded, into...)
+}
+
+func (o *pulseOutbound) RecordHeartbeat(_ context.Context, details ...any) {
+	once(&o.wrong)
+	o.sent = append(o.sent, details)
+}
+
+func once(f *func()) {
+	if do := *f; do != nil {
+		*f = nil
+		do()
+	}
+}
+
+// waited is how an execution that had to wait has ended.
+type waited struct {
+	got   string
+	err   error
+	lines []string // logged about heartbeats
+}
+
+// wait runs call 1 with the pulse while another execution owns it for 7 s.
+func (p *pulse) wait(t *testing.T) (w waited) {
+	t.Helper()
+	tape := newTape(t)
+	b := setup(t, tape.providers())
+	b.log = tape
+	finish, finished := occupied(t, b), make(chan struct{})
+	time.AfterFunc(7*time.Second, func() { finish(); close(finished) })
+	env := b.env(1)
+	o := workerOptions(b, context.Background())
+	o.Interceptors = append(o.Interceptors, p)
+	env.SetWorkerOptions(o)
+	v, err := runIn(env, (&ends{}).body)
+	if err == nil {
+		err = v.Get(&w.got)
+	}
+	w.err = err
+	<-finished
+	lines, _ := tape.logged()
+	for _, line := range lines {
+		require.NotContains(t, line, "4111")
+		if strings.Contains(line, "heartbeat skipped") {
+			require.Contains(t, line, "*errors.errorString")
+			w.lines = append(w.lines, line)
+		}
+	}
+	return w
+}
+
+func TestHeartbeatsWhileWaiting(t *testing.T) {
+	t.Parallel()
+
+	for name, c := range map[string]struct {
+		p      *pulse
+		logged int
+	}{
+		"skip one that panics, as where the SDK cannot encode it": {&pulse{wrong: func() { panic(errors.New("4111")) }}, 1},
+		"skip one whose details cannot be decoded, by a panic":    {&pulse{reading: func() { panic(errors.New("4111")) }}, 1},
+		"skip one that ends its goroutine":                        {&pulse{wrong: runtime.Goexit}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c.p.details = []any{"4111"}
+				w := c.p.wait(t)
+				require.NoError(t, w.err)
+				require.Equal(t, "first", w.got)
+				require.Len(t, c.p.sent, 1, "the next one comes in time")
+				require.Len(t, w.lines, c.logged)
+			})
+		})
+	}
+}
