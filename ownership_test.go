@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	sdkactivity "go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -27,6 +30,27 @@ func callWith(o workflow.ActivityOptions, businessKey string) func(workflow.Cont
 		err := workflow.ExecuteActivity(ctx, "Work").Get(ctx, &got)
 		return got, err
 	}
+}
+
+// typed is a data converter written by hand, which does not know raw values.
+type typed struct{ converter.DataConverter }
+
+func (c typed) ToPayloads(values ...any) (*commonpb.Payloads, error) {
+	for _, v := range values {
+		if _, raw := v.(converter.RawValue); raw {
+			return nil, errors.New("a value of no known type")
+		}
+	}
+	return c.DataConverter.ToPayloads(values...)
+}
+
+func (c typed) FromPayloads(p *commonpb.Payloads, into ...any) error {
+	for _, v := range into {
+		if _, raw := v.(*converter.RawValue); raw {
+			return errors.New("a value of no known type")
+		}
+	}
+	return c.DataConverter.FromPayloads(p, into...)
 }
 
 func TestOwnership(t *testing.T) {
@@ -51,36 +75,44 @@ func TestOwnership(t *testing.T) {
 		require.EqualValues(t, 1, bodies.Load())
 	})
 
-	t.Run("a wait outlives the heartbeat timeout, and the user's details outlive the wait", func(t *testing.T) {
-		t.Parallel()
-		b := setup(t)
-		c := b.client(b.plugin())
-		details := make(chan string, 3)
-		b.work(c, b.queue, func(r worker.Registry) {
-			r.RegisterWorkflowWithOptions(callWith(workflow.ActivityOptions{
-				StartToCloseTimeout: 50 * time.Second, HeartbeatTimeout: 1500 * time.Millisecond,
-				RetryPolicy: &temporal.RetryPolicy{InitialInterval: 10 * time.Millisecond, MaximumAttempts: 3},
-			}, ""), workflow.RegisterOptions{Name: "call"})
-			register(r, "Work", func(ctx context.Context) (string, error) {
-				if !sdkactivity.HasHeartbeatDetails(ctx) {
-					sdkactivity.RecordHeartbeat(ctx, "page", 7)
-					<-time.After(10 * time.Second) // owns the call, and heartbeats no more
-					return "", errors.New("failed after ten seconds")
-				}
-				var name string
-				var page int
-				if err := sdkactivity.GetHeartbeatDetails(ctx, &name, &page); err != nil {
-					return "", err
-				}
-				details <- name
-				return "done", nil
+	for name, c := range map[string]struct {
+		data     converter.DataConverter
+		attempts int32
+	}{
+		"a wait outlives the heartbeat timeout, and the user's details outlive the wait": {converter.GetDefaultDataConverter(), 3},
+		"a wait comes back before the heartbeat timeout where it would lose the details": {typed{converter.GetDefaultDataConverter()}, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			client := b.clientWith(client.Options{DataConverter: c.data}, b.plugin())
+			details := make(chan string, 3)
+			b.work(client, b.queue, func(r worker.Registry) {
+				r.RegisterWorkflowWithOptions(callWith(workflow.ActivityOptions{
+					StartToCloseTimeout: 50 * time.Second, HeartbeatTimeout: 1500 * time.Millisecond,
+					RetryPolicy: &temporal.RetryPolicy{InitialInterval: 10 * time.Millisecond, MaximumAttempts: c.attempts},
+				}, ""), workflow.RegisterOptions{Name: "call"})
+				register(r, "Work", func(ctx context.Context) (string, error) {
+					if !sdkactivity.HasHeartbeatDetails(ctx) {
+						sdkactivity.RecordHeartbeat(ctx, "page", 7)
+						<-time.After(10 * time.Second) // owns the call, and heartbeats no more
+						return "", errors.New("failed after ten seconds")
+					}
+					var name string
+					var page int
+					if err := sdkactivity.GetHeartbeatDetails(ctx, &name, &page); err != nil {
+						return "", err
+					}
+					details <- name
+					return "done", nil
+				})
 			})
+			var got string
+			require.NoError(t, b.start(client, b.queue, "call").Get(t.Context(), &got))
+			require.Equal(t, "done", got)
+			require.Equal(t, "page", <-details)
 		})
-		var got string
-		require.NoError(t, b.start(c, b.queue, "call").Get(t.Context(), &got))
-		require.Equal(t, "done", got)
-		require.Equal(t, "page", <-details)
-	})
+	}
 
 	for _, c := range []struct {
 		name    string

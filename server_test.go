@@ -46,11 +46,14 @@ var quiet = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 // client connects with the plugins given.
 func (b *bundle) client(plugins ...client.Plugin) client.Client {
 	b.t.Helper()
-	c, err := client.Dial(client.Options{
-		HostPort: devservertest.RequireServer(b.t).Address(),
-		Logger:   quiet,
-		Plugins:  plugins,
-	})
+	return b.clientWith(client.Options{}, plugins...)
+}
+
+// clientWith connects with more options.
+func (b *bundle) clientWith(o client.Options, plugins ...client.Plugin) client.Client {
+	b.t.Helper()
+	o.HostPort, o.Logger, o.Plugins = devservertest.RequireServer(b.t).Address(), quiet, plugins
+	c, err := client.Dial(o)
 	require.NoError(b.t, err)
 	b.t.Cleanup(c.Close)
 	return c

@@ -2,7 +2,9 @@ package activity
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -10,23 +12,21 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// maxDetails is how many heartbeat details are carried on; Temporal's API does
-// not tell how many there are.
-const maxDetails = 32
-
 // heartbeater keeps an attempt alive while it waits for the store, until the
 // body starts and heartbeats are the user's own. Without it a heartbeat timeout
 // would end every wait. It sends the previous attempt's details again, since a
-// heartbeat without any would erase them.
+// heartbeat without any would erase them. Where it cannot send them unchanged it
+// sends nothing, and the waiter bounces before the timeout if it may.
 type heartbeater struct {
-	ctx      context.Context //nolint:containedctx // of the attempt, which it keeps alive
-	interval time.Duration
-	log      callLogger
+	ctx     context.Context //nolint:containedctx // of the attempt, which it keeps alive
+	timeout time.Duration
+	log     callLogger
 
 	mu      sync.Mutex
 	timer   *time.Timer
 	stopped bool
-	details []any // nil until they are read
+	details []any     // nil until they are read
+	last    time.Time // of the last heartbeat that was sent
 	warned  bool
 }
 
@@ -35,10 +35,10 @@ func newHeartbeater(ctx context.Context, info sdkactivity.Info, log callLogger) 
 	if info.HeartbeatTimeout <= 0 || info.IsLocalActivity {
 		return nil
 	}
-	h := &heartbeater{ctx: ctx, interval: info.HeartbeatTimeout / 3, log: log}
+	h := &heartbeater{ctx: ctx, timeout: info.HeartbeatTimeout, log: log, last: time.Now()}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.timer = time.AfterFunc(h.interval, h.beat)
+	h.timer = time.AfterFunc(h.timeout/3, h.beat)
 	return h
 }
 
@@ -55,12 +55,18 @@ func (h *heartbeater) beat() {
 		if value := recover(); value != nil {
 			h.skipped("dedupe: heartbeat skipped while waiting, it panicked", value)
 		}
-		h.timer.Reset(h.interval)
+		h.timer.Reset(h.timeout / 3)
 	}()
 	if h.details == nil {
-		h.details = previousDetails(h.ctx)
+		details, err := previousDetails(h.ctx)
+		if err != nil {
+			h.skipped("dedupe: heartbeat skipped while waiting, the previous details cannot be sent again unchanged", err)
+			return
+		}
+		h.details = details
 	}
 	sdkactivity.RecordHeartbeat(h.ctx, h.details...)
+	h.last = time.Now()
 }
 
 // skipped logs once why heartbeats are not sent: by its type, for it may quote
@@ -70,6 +76,17 @@ func (h *heartbeater) skipped(message string, why any) {
 		h.warned = true
 		h.log.Warn(message, "ErrorType", fmt.Sprintf("%T", why))
 	}
+}
+
+// left is how long the attempt may go on without a heartbeat: a quarter of the
+// timeout is for the answer to reach Temporal.
+func (h *heartbeater) left() time.Duration {
+	if h == nil {
+		return math.MaxInt64
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.timeout*3/4 - time.Since(h.last)
 }
 
 // stop returns when no further heartbeat will be sent.
@@ -83,26 +100,40 @@ func (h *heartbeater) stop() {
 	h.timer.Stop()
 }
 
-// previousDetails reads the details that the last heartbeat left, unchanged:
-// raw values are decoded by the client's codec and encoded again by it.
-func previousDetails(ctx context.Context) []any {
-	details := []any{}
+// maxDetails bounds what is asked of a data converter that fills whatever it is given.
+const maxDetails = 1 << 15
+
+var errDetails = errors.New("dedupe: the data converter does not give heartbeat details as raw values")
+
+// previousDetails reads the details that the last heartbeat left, unchanged: raw
+// values are decoded by the client's codec and encoded again by it. There is no
+// other way to read details of types unknown, and a data converter may not know
+// raw values.
+func previousDetails(ctx context.Context) ([]any, error) {
 	if !sdkactivity.HasHeartbeatDetails(ctx) {
-		return details
+		return []any{}, nil
 	}
-	raw := make([]converter.RawValue, maxDetails)
-	into := make([]any, maxDetails)
-	for i := range raw {
-		into[i] = &raw[i]
-	}
-	if err := sdkactivity.GetHeartbeatDetails(ctx, into...); err != nil {
-		return details
-	}
-	for _, r := range raw {
-		if r.Payload() == nil {
+	for most := 8; most <= maxDetails; most *= 4 { // the API does not tell how many there are
+		raw, into := make([]converter.RawValue, most), make([]any, most)
+		for i := range raw {
+			into[i] = &raw[i]
+		}
+		if err := sdkactivity.GetHeartbeatDetails(ctx, into...); err != nil {
+			return nil, err
+		}
+		var details []any
+		for _, r := range raw {
+			if r.Payload() == nil {
+				break
+			}
+			details = append(details, r)
+		}
+		if len(details) == 0 {
 			break
 		}
-		details = append(details, r)
+		if len(details) < most {
+			return details, nil
+		}
 	}
-	return details
+	return nil, errDetails
 }

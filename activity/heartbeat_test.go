@@ -10,19 +10,26 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	sdkactivity "go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
 )
 
 // pulse is what an attempt has of heartbeats, as an interceptor that a user may
 // have: a timeout, the details that an earlier attempt left, and those it sends.
 type pulse struct {
 	interceptor.WorkerInterceptorBase
-	details []any
-	wrong   func() // what happens instead of the first heartbeat
-	reading func() // and instead of reading the details first
-	sent    [][]any
+	attempts int32
+	details  []any
+	data     converter.DataConverter
+	wrong    func() // what happens instead of the first heartbeat
+	reading  func() // and instead of reading the details first
+	sent     [][]any
 }
 
 // In these tests the heartbeat timeout is 9 s, so that a beat is due every 3 s.
@@ -53,6 +60,7 @@ type pulseOutbound struct {
 func (o *pulseOutbound) GetInfo(ctx context.Context) sdkactivity.Info {
 	info := o.Next.GetInfo(ctx)
 	info.HeartbeatTimeout = pulseTimeout
+	info.RetryPolicy = &temporal.RetryPolicy{MaximumAttempts: o.attempts}
 	return info
 }
 
@@ -64,7 +72,7 @@ func (o *pulseOutbound) GetHeartbeatDetails(_ context.Context, into ...any) erro
 	if err != nil {
 		return err
 	}
-	return converter.GetDefaultDataConverter().FromPayloads(encoded, into...)
+	return o.data.FromPayloads(encoded, into...)
 }
 
 func (o *pulseOutbound) RecordHeartbeat(_ context.Context, details ...any) {
@@ -79,10 +87,23 @@ func once(f *func()) {
 	}
 }
 
+// typed is a data converter written by hand, which does not know raw values.
+type typed struct{ converter.DataConverter }
+
+func (c typed) FromPayloads(p *commonpb.Payloads, into ...any) error {
+	for _, v := range into {
+		if _, raw := v.(*converter.RawValue); raw {
+			return errors.New("4111 is of no known type")
+		}
+	}
+	return c.DataConverter.FromPayloads(p, into...)
+}
+
 // waited is how an execution that had to wait has ended.
 type waited struct {
 	got   string
 	err   error
+	took  time.Duration
 	lines []string // logged about heartbeats
 }
 
@@ -94,11 +115,16 @@ func (p *pulse) wait(t *testing.T) (w waited) {
 	b.log = tape
 	finish, finished := occupied(t, b), make(chan struct{})
 	time.AfterFunc(7*time.Second, func() { finish(); close(finished) })
+	if p.data == nil {
+		p.data = converter.GetDefaultDataConverter()
+	}
 	env := b.env(1)
 	o := workerOptions(b, context.Background())
 	o.Interceptors = append(o.Interceptors, p)
 	env.SetWorkerOptions(o)
+	begun := time.Now()
 	v, err := runIn(env, (&ends{}).body)
+	w.took = time.Since(begun)
 	if err == nil {
 		err = v.Get(&w.got)
 	}
@@ -117,6 +143,27 @@ func (p *pulse) wait(t *testing.T) (w waited) {
 
 func TestHeartbeatsWhileWaiting(t *testing.T) {
 	t.Parallel()
+
+	t.Run("send the previous details again, however many", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			p := &pulse{}
+			for n := range 100 {
+				p.details = append(p.details, n)
+			}
+			w := p.wait(t)
+			require.NoError(t, w.err)
+			require.Equal(t, "first", w.got)
+			require.Len(t, p.sent, 2)
+			want, err := converter.GetDefaultDataConverter().ToPayloads(p.details...)
+			require.NoError(t, err)
+			for _, details := range p.sent {
+				sent, err := converter.GetDefaultDataConverter().ToPayloads(details...)
+				require.NoError(t, err)
+				require.True(t, proto.Equal(want, sent))
+			}
+		})
+	})
 
 	for name, c := range map[string]struct {
 		p      *pulse
@@ -138,4 +185,27 @@ func TestHeartbeatsWhileWaiting(t *testing.T) {
 			})
 		})
 	}
+
+	t.Run("are not sent without the details; the call comes back before it is taken for dead", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			p := &pulse{details: []any{"4111"}, data: typed{converter.GetDefaultDataConverter()}}
+			w := p.wait(t)
+			requireErrType(t, w.err, activity.ErrTypeInFlight)
+			require.Empty(t, p.sent)
+			require.InDelta(t, pulseTimeout*3/4, w.took, float64(100*time.Millisecond))
+			require.Len(t, w.lines, 1)
+		})
+	})
+
+	t.Run("are not sent without the details on the last attempt either, which waits on", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			p := &pulse{details: []any{7}, data: typed{converter.GetDefaultDataConverter()}, attempts: 1}
+			w := p.wait(t)
+			require.NoError(t, w.err)
+			require.Equal(t, "first", w.got)
+			require.Empty(t, p.sent)
+		})
+	})
 }

@@ -49,15 +49,17 @@ func (w *waiter) stop() { w.beat.stop() }
 // wait returns nil when it is time to ask again, and otherwise the error with
 // which the attempt ends: ctx's own when it was cancelled, or a bounce. A bounce
 // costs an attempt. It happens when the execution has waited long enough that a
-// body could no longer have most of the attempt, and only where Temporal will
-// try again: never on the last attempt, or near the end of schedule-to-close,
-// where it would be the activity's final failure.
+// body could no longer have most of the attempt, or when it cannot heartbeat and
+// Temporal would soon take it for dead; and only where Temporal will try again:
+// never on the last attempt, or near the end of schedule-to-close, where it would
+// be the activity's final failure. There it goes on waiting, even without
+// heartbeats: what it waits for may come before the heartbeat timeout does.
 func (w *waiter) wait(ctx context.Context, r retryLater) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	waited := time.Since(w.since)
-	if (r.atOnce || waited >= w.limit()) && !w.e.staysInAttempt() {
+	waited, silence := time.Since(w.since), w.beat.left()
+	if (r.atOnce || waited >= w.limit() || silence <= 0) && !w.e.staysInAttempt() {
 		want := min(max(r.delay, minBounce), w.e.i.options.MaxBounce)
 		if delay, ok := bounce(w.e.info, r.errType, want, time.Now()); ok {
 			return later(r.errType, delay, r.cause, "%s: call %q: %s after waiting %v; trying again in %v",
@@ -71,6 +73,9 @@ func (w *waiter) wait(ctx context.Context, r retryLater) error {
 	step := jitter(w.poll)
 	if r.errType == ErrTypeInFlight && r.delay > 0 {
 		step = min(step, r.delay)
+	}
+	if silence > 0 {
+		step = min(step, silence)
 	}
 	w.poll = min(2*w.poll, pollMost)
 	if !pause(ctx, step) {
