@@ -148,4 +148,42 @@ func TestOwnership(t *testing.T) {
 			require.NoError(t, owner.Get(t.Context(), nil))
 		})
 	}
+
+	t.Run("in flight is never a final failure of a local activity, whose retries by a timer have a new scheduled time", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		c := b.client(b.plugin())
+		started := make(chan struct{})
+		var bodies atomic.Int32
+		b.work(c, b.queue, func(r worker.Registry) {
+			registerWorkflow(r, "call", func(ctx workflow.Context, o workflow.LocalActivityOptions) (got string, err error) {
+				o.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond}
+				ctx = dedupe.WithBusinessKey(workflow.WithLocalActivityOptions(ctx, o), b.queue)
+				err = workflow.ExecuteLocalActivity(ctx, "Work").Get(ctx, &got)
+				return got, err
+			})
+			register(r, "Work", func(context.Context) (string, error) {
+				bodies.Add(1)
+				close(started)
+				<-time.After(9 * time.Second)
+				return "the owner's", nil
+			})
+		})
+		begin := func(id string, o workflow.LocalActivityOptions) client.WorkflowRun {
+			run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+				ID: b.queue + id, TaskQueue: b.queue, WorkflowTaskTimeout: time.Second, WorkflowExecutionTimeout: time.Minute,
+			}, "call", o)
+			require.NoError(t, err)
+			return run
+		}
+		owner := begin("-owner", workflow.LocalActivityOptions{ScheduleToCloseTimeout: time.Minute})
+		<-started
+		var got string
+		require.NoError(t, begin("-second", workflow.LocalActivityOptions{
+			ScheduleToCloseTimeout: 12 * time.Second, StartToCloseTimeout: 3 * time.Second,
+		}).Get(t.Context(), &got))
+		require.Equal(t, "the owner's", got)
+		require.NoError(t, owner.Get(t.Context(), nil))
+		require.EqualValues(t, 1, bodies.Load())
+	})
 }

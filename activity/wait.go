@@ -104,14 +104,39 @@ func bounce(info sdkactivity.Info, errType string, want time.Duration, now time.
 			return 0, false
 		}
 	}
-	if d := info.ScheduleToCloseTimeout; d > 0 {
+	end, bounded, known := retriedUntil(info)
+	if !known {
+		return 0, false
+	}
+	if bounded {
 		// A delay that ends beyond schedule-to-close fails the activity at
 		// once; half of what is left leaves time for the attempt as well.
-		left := info.ScheduledTime.Add(d).Sub(now)
+		left := end.Sub(now)
 		if left < 2*minBounce {
 			return 0, false
 		}
 		want = min(want, left/2)
 	}
 	return want, true
+}
+
+// retriedUntil tells until when a next attempt may begin, where something bounds
+// it.
+//
+// A local activity's schedule-to-close, which always has a value, counts from when
+// the workflow first made the call, and no attempt is told when that was:
+// ScheduledTime is new after each retry by a timer. It is new as well where a
+// worker died and another one replays the workflow task that the first had kept
+// alive: a first attempt may begin near that end, or after it, and cannot know.
+// From the second attempt on the SDK sets no Deadline beyond that end, which makes
+// Deadline the bound that is sure.
+func retriedUntil(info sdkactivity.Info) (end time.Time, bounded, known bool) {
+	switch {
+	case info.IsLocalActivity:
+		return info.Deadline, true, info.Attempt > 1
+	case info.ScheduleToCloseTimeout > 0:
+		return info.ScheduledTime.Add(info.ScheduleToCloseTimeout), true, true
+	default:
+		return time.Time{}, false, true
+	}
 }

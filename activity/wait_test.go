@@ -136,6 +136,12 @@ func TestBounce(t *testing.T) {
 			ScheduledTime: now, ScheduleToCloseTimeout: 8 * time.Second}, 4 * time.Second, true},
 		{"never where schedule-to-close is about to end", sdkactivity.Info{Attempt: 1,
 			ScheduledTime: now.Add(-time.Minute), ScheduleToCloseTimeout: 61 * time.Second}, 0, false},
+		{"never on a local activity's first attempt, which may be a replayed one", sdkactivity.Info{Attempt: 1, IsLocalActivity: true,
+			ScheduledTime: now, ScheduleToCloseTimeout: time.Hour, Deadline: now.Add(time.Hour)}, 0, false},
+		{"before the deadline of a local activity's later one, whenever it was scheduled", sdkactivity.Info{Attempt: 2, IsLocalActivity: true,
+			ScheduledTime: now, ScheduleToCloseTimeout: time.Hour, Deadline: now.Add(6 * time.Second)}, 3 * time.Second, true},
+		{"never near that deadline", sdkactivity.Info{Attempt: 2, IsLocalActivity: true,
+			ScheduledTime: now, ScheduleToCloseTimeout: time.Hour, Deadline: now.Add(time.Second)}, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
