@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,7 +53,10 @@ func (b *bundle) client(plugins ...client.Plugin) client.Client {
 // clientWith connects with more options.
 func (b *bundle) clientWith(o client.Options, plugins ...client.Plugin) client.Client {
 	b.t.Helper()
-	o.HostPort, o.Logger, o.Plugins = devservertest.RequireServer(b.t).Address(), quiet, plugins
+	o.HostPort, o.Plugins = devservertest.RequireServer(b.t).Address(), plugins
+	if o.Logger == nil {
+		o.Logger = quiet
+	}
 	c, err := client.Dial(o)
 	require.NoError(b.t, err)
 	b.t.Cleanup(c.Close)
@@ -395,4 +399,62 @@ func TestRollout(t *testing.T) {
 		replayer.RegisterWorkflowWithOptions(stepwise, workflow.RegisterOptions{Name: "stepwise"})
 		require.NoError(t, replayer.ReplayWorkflowHistory(quiet, h), name)
 	}
+}
+
+// lines is a log that is read while others write it.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) count(words ...string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// Where no option sets a schedule-to-close, Temporal does.
+func TestUnlimitedRetriesAreToldOnceForAType(t *testing.T) {
+	t.Parallel()
+	b, told := setup(t), &lines{}
+	c := b.clientWith(client.Options{Logger: log.NewStructuredLogger(slog.New(slog.NewTextHandler(told, nil)))}, b.plugin())
+	flow := func(ctx workflow.Context, activityType string) error {
+		ctx = workflow.WithLocalActivityOptions(options(ctx), workflow.LocalActivityOptions{StartToCloseTimeout: 10 * time.Second})
+		for range 2 {
+			if err := workflow.ExecuteActivity(ctx, activityType).Get(ctx, nil); err != nil {
+				return err
+			}
+		}
+		return workflow.ExecuteLocalActivity(ctx, "Local").Get(ctx, nil)
+	}
+	b.work(c, b.queue, func(r worker.Registry) {
+		r.RegisterWorkflowWithOptions(flow, workflow.RegisterOptions{Name: "flow"})
+		for _, name := range []string{"Unlimited", "InARun", "Alone", "Local"} {
+			register(r, name, func(context.Context) error { return nil })
+		}
+	})
+	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: b.queue + "-1", TaskQueue: b.queue}, "flow", "Unlimited")
+	require.NoError(t, err)
+	require.NoError(t, run.Get(t.Context(), nil))
+	require.NoError(t, b.start(c, b.queue+"-2", "flow", "InARun").Get(t.Context(), nil))
+	alone, err := c.ExecuteActivity(t.Context(), client.StartActivityOptions{ID: b.queue, TaskQueue: b.queue, StartToCloseTimeout: 10 * time.Second}, "Alone")
+	require.NoError(t, err)
+	require.NoError(t, alone.Get(t.Context(), nil))
+
+	const remedy = "set ScheduleToCloseTimeout"
+	require.Equal(t, 1, told.count(remedy, "ActivityType=Unlimited", "ScheduleToCloseTimeout=unlimited", "Retention=168h0m0s"))
+	require.Zero(t, told.count(remedy, "ActivityType=InARun"), "it has the minute of its run")
+	require.Zero(t, told.count(remedy, "ActivityType=Local"), "it has its start-to-close")
+	require.Equal(t, 1, told.count(remedy, "ActivityType=Alone"))
 }

@@ -129,6 +129,7 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 		return nil, refuse(ErrTypeNoFingerprint, "the arguments of activity type %q have no fingerprint: %s; "+
 			"give its policy a Fingerprint function, or the type a DedupeFingerprint method", info.ActivityType.Name, withoutValues(err))
 	}
+	a.warnRetention(ctx, info, policy, c)
 	e := newExecution(ctx, a.i, info, policy, c, form)
 	return e.observe(withSentRequests(ctx, &e.sent), func(ctx context.Context) (any, error) { return e.execute(ctx, a.Next, in) })
 }
@@ -147,6 +148,24 @@ func formOf(policy Policy, info sdkactivity.Info, facts *wire.Facts, args []any)
 		form = slices.Concat(form, []byte{0}, []byte(facts.Input))
 	}
 	return form, err
+}
+
+// warnRetention tells of calls that can be tried again when their records are gone,
+// as after a pause of all workers. A schedule-to-close that no option sets arrives
+// as the timeout of the workflow's run, and that of a local activity as its
+// start-to-close; 0 is unlimited.
+func (a *inbound) warnRetention(ctx context.Context, info sdkactivity.Info, p Policy, c call) {
+	if d := info.ScheduleToCloseTimeout; d > 0 && d <= p.Retention {
+		return
+	}
+	a.i.warnOnce(ctx, "dedupe: a retry could come after the record is gone and run the body again, "+
+		"set ScheduleToCloseTimeout to the policy's Retention at most", info.ActivityType.Name, func() []any {
+		until := "unlimited"
+		if d := info.ScheduleToCloseTimeout; d > 0 {
+			until = d.String()
+		}
+		return []any{"ScheduleToCloseTimeout", until, "Retention", p.Retention.String(), "DedupeKey", ShortKey(c.key)}
+	})
 }
 
 // pass runs an activity that is not deduplicated.

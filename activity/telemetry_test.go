@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
@@ -243,4 +244,41 @@ func TestNothingEmittedQuotesArgumentsOrResults(t *testing.T) {
 		require.NotEmpty(t, errs)
 		require.Contains(t, strings.Join(inside, ""), "the verifier failed")
 	})
+}
+
+func TestRetriesThatOutliveTheRecordAreToldOnceForAType(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		retention time.Duration
+		local     bool
+		want      string
+	}{
+		"beyond retention":     {retention: 9 * time.Minute, want: "ActivityType Charge ScheduleToCloseTimeout 10m0s Retention 9m0s DedupeKey "},
+		"as long as retention": {retention: 10 * time.Minute},
+		"of a local activity":  {retention: 9 * time.Minute, local: true}, // 10 s
+		"of a retention unset": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tape := newTape(t)
+			b := setup(t, tape.providers(), withPolicy(activity.Policy{Retention: c.retention}))
+			b.log = tape
+			for n := range 2 {
+				var err error
+				if body := counted(new(int)); c.local {
+					_, err = b.env(n+1).ExecuteLocalActivity(charging(body).Charge, "10 EUR")
+				} else {
+					_, err = b.run(n+1, body, "10 EUR")
+				}
+				require.NoError(t, err)
+			}
+			lines, _ := tape.logged()
+			if c.want == "" {
+				require.Empty(t, lines)
+				return
+			}
+			require.Len(t, lines, 1)
+			require.Contains(t, lines[0], c.want)
+		})
+	}
 }
