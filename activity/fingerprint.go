@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/canonical"
 )
@@ -23,6 +24,10 @@ const fingerprintVersion = "v1"
 // It counts where the type, or a pointer to it, is an argument itself; fields of
 // arguments are asked for JSON only. Policy.Fingerprint comes first, where the
 // policy has one. What is counted by arguments is not affected.
+//
+// A struct that has the method from an embedded field only, with other fields
+// beside it, is refused: two requests that differ in those would look alike. Give
+// it a method of its own, or tag the other fields dedupe:"-".
 type Fingerprinter interface {
 	// DedupeFingerprint returns the bytes. They are digested, and not stored.
 	DedupeFingerprint() ([]byte, error)
@@ -44,6 +49,10 @@ func canonicalForm(p Policy, args []any) (form []byte, err error) {
 		if f == nil {
 			own[i] = arg
 			continue
+		}
+		if lender := lenderOf(reflect.TypeOf(arg)); lender != "" {
+			return nil, fmt.Errorf("dedupe: argument %d (%T): the embedded %s lends it a DedupeFingerprint method, "+
+				"which does not know the other fields: give %[2]T a method of its own", i+1, arg, lender[1:])
 		}
 		b, err := f.DedupeFingerprint()
 		if err != nil {
@@ -86,6 +95,20 @@ func fingerprinter(arg any) Fingerprinter {
 	p := reflect.New(v.Type())
 	p.Elem().Set(v)
 	return p.Interface().(Fingerprinter) //nolint:errcheck // it implements it
+}
+
+// lenders is filled once per type: following a method costs more than most of them.
+var lenders sync.Map // reflect.Type → string
+
+// lenderOf names the embedded field that lends the type its DedupeFingerprint
+// method, where that hides other fields.
+func lenderOf(t reflect.Type) string {
+	if lender, ok := lenders.Load(t); ok {
+		return lender.(string) //nolint:errcheck // nothing else is in there
+	}
+	lender := canonical.Lender(t, "DedupeFingerprint")
+	lenders.Store(t, lender)
+	return lender
 }
 
 // fingerprints appends the acceptable fingerprints of a request, the one to

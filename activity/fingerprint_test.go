@@ -30,6 +30,23 @@ type parcel struct{ ID, Note string }
 
 func (p *parcel) DedupeFingerprint() ([]byte, error) { return []byte(p.ID), nil }
 
+type (
+	// rush is what order is, and lends its method to those that embed it.
+	rush struct{ order }
+	// gift has other fields beside it.
+	gift struct {
+		order
+		To string
+	}
+	// present knows them.
+	present struct {
+		gift
+		From string
+	}
+)
+
+func (p present) DedupeFingerprint() ([]byte, error) { return []byte(p.ID + p.To + p.From), nil }
+
 func TestFingerprinter(t *testing.T) {
 	t.Parallel()
 	byValue := func(context.Context, order) error { return nil }
@@ -52,6 +69,39 @@ func TestFingerprinter(t *testing.T) {
 			_, err := b.run(1, c.body, c.other)
 			requireErrType(t, err, activity.ErrTypeConflict)
 		}
+	})
+
+	t.Run("an embedded field speaks for a struct that adds nothing", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		for _, arg := range []rush{{order{"7", "a"}}, {order{"7", "b"}}} {
+			_, err := b.run(1, func(context.Context, rush) error { return nil }, arg)
+			require.NoError(t, err)
+		}
+	})
+
+	t.Run("an embedded field does not speak for fields beside it", func(t *testing.T) {
+		t.Parallel()
+		for name, c := range map[string]struct{ body, arg any }{
+			"by value":   {func(context.Context, gift) error { return nil }, gift{order{ID: "7"}, "alice"}},
+			"by pointer": {func(context.Context, *gift) error { return nil }, &gift{order{ID: "7"}, "alice"}},
+		} {
+			b := setup(t)
+			_, err := b.run(1, c.body, c.arg)
+			app := requireErrType(t, err, activity.ErrTypeNoFingerprint)
+			require.Contains(t, app.Message(), "activity_test.gift", name)
+			require.Contains(t, app.Message(), "a method of its own", name)
+		}
+	})
+
+	t.Run("a method of the struct's own comes before an embedded one", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		body := func(context.Context, present) error { return nil }
+		_, err := b.run(1, body, present{gift{order{ID: "7"}, "alice"}, "carol"})
+		require.NoError(t, err)
+		_, err = b.run(1, body, present{gift{order{ID: "7"}, "bob"}, "carol"})
+		requireErrType(t, err, activity.ErrTypeConflict)
 	})
 
 	t.Run("nil is nil, and its method is not called", func(t *testing.T) {

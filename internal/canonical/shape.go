@@ -47,18 +47,23 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// encodesItself tells whether encoding/json calls a method of the type and
-// looks no further.
-func (p place) encodesItself() bool {
-	if p.typ.Implements(marshaler) || p.typ.Implements(textMarshaler) {
-		return true
+// encoder is the method of the type that encoding/json calls, looking no further.
+// It is empty where there is none.
+func (p place) encoder() string {
+	switch {
+	case p.has(marshaler):
+		return "MarshalJSON"
+	case p.has(textMarshaler):
+		return "MarshalText"
 	}
-	if !p.addr || p.typ.Kind() == reflect.Pointer {
-		return false
-	}
-	pointer := reflect.PointerTo(p.typ)
-	return pointer.Implements(marshaler) || pointer.Implements(textMarshaler)
+	return ""
 }
+
+func (p place) has(method reflect.Type) bool {
+	return p.typ.Implements(method) || p.addr && p.typ.Kind() != reflect.Pointer && reflect.PointerTo(p.typ).Implements(method)
+}
+
+func (p place) encodesItself() bool { return p.encoder() != "" }
 
 // examiner looks through a type for what JSON does not see.
 type examiner struct {
@@ -80,8 +85,8 @@ func (x *examiner) failBoth(path, reason string) {
 // examine looks at one place. Certain: every value of the argument has this
 // place, so what encoding/json refuses here it always refuses.
 func (x *examiner) examine(p place, path string, certain bool) {
-	if p.encodesItself() {
-		x.promoted(p, path)
+	if method := p.encoder(); method != "" {
+		x.promoted(p.typ, method, path)
 		return
 	}
 	if x.seen[p] {
@@ -145,20 +150,10 @@ func (x *examiner) invisible(t reflect.Type, path string, seen map[reflect.Type]
 }
 
 // promoted refuses an exact form of structs that encode themselves by a method
-// that an embedded type lends them: it does not know the other fields. A struct
-// whose own method takes precedence cannot be told apart and is refused too.
-func (x *examiner) promoted(p place, path string) {
-	t := p.typ
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || t.NumField() < 2 {
-		return
-	}
-	for sf := range t.Fields() {
-		if sf.Anonymous && (place{sf.Type, true}).encodesItself() {
-			x.fail(Exact, path+"."+sf.Name, "the embedded type encodes itself, which may hide the other fields")
-		}
+// that an embedded type lends them: it does not know the other fields.
+func (x *examiner) promoted(t reflect.Type, method, path string) {
+	if l := loanOf(t, method); len(l.hidden) > 0 {
+		x.fail(Exact, path+l.from, "the embedded type encodes itself, which may hide the other fields")
 	}
 }
 

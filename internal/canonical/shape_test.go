@@ -49,6 +49,14 @@ type hiding struct {
 	Note string
 }
 
+// knowing has a method of its own, so that the embedded one hides nothing.
+type knowing struct {
+	time.Time
+	Note string
+}
+
+func (k knowing) MarshalJSON() ([]byte, error) { return json.Marshal([]any{k.Time, k.Note}) }
+
 type shadowed struct {
 	address
 	Street int `json:"street"`
@@ -93,6 +101,7 @@ func TestAppendRefusesWhatJSONDoesNotSee(t *testing.T) {
 		}{1, 2}, exactOnly, ".B", "does not see"},
 		"AFieldThatAnotherHides":          {shadowed{}, exactOnly, ".street", "one of several"},
 		"FieldsThatAnEmbeddedMethodHides": {hiding{}, exactOnly, ".Time", "encodes itself"},
+		"TheSameInAStructThatAddsNothing": {struct{ hiding }{}, exactOnly, ".hiding.Time", "encodes itself"},
 		"TheSameBehindAPointer":           {&hiding{}, exactOnly, ".Time", "encodes itself"},
 		"TheSameBehindAnInterface":        {[]any{&hiding{}}, exactOnly, "[0].(*canonical_test.hiding).Time", "encodes itself"},
 	} {
@@ -112,16 +121,18 @@ func TestAppendRefusesWhatJSONDoesNotSee(t *testing.T) {
 	}
 
 	for name, arg := range map[string]any{
-		"AStructWithNothingToSee":     struct{}{},
-		"BlankFields":                 blankOnly{},
-		"AStructThatEncodesItself":    selfMade{1},
-		"AFieldThatEncodesItself":     struct{ In selfMade }{selfMade{1}},
-		"APointerThatEncodesItself":   &byPointer{1},
-		"AnElementThatCanBeAddressed": []byPointer{{1}},
-		"ABigNumber":                  big.NewInt(7),
-		"ATime":                       time.Unix(0, 0),
-		"EmbeddedFields":              struct{ address }{address{Street: "a"}},
-		"AnEmptySliceOfFunctions":     struct{ In []func() }{},
+		"AStructWithNothingToSee":          struct{}{},
+		"BlankFields":                      blankOnly{},
+		"AStructThatEncodesItself":         selfMade{1},
+		"AnEmbeddedMethodThatIsOverridden": knowing{Note: "a"},
+		"AnEmbeddedMethodThatHidesNothing": struct{ time.Time }{},
+		"AFieldThatEncodesItself":          struct{ In selfMade }{selfMade{1}},
+		"APointerThatEncodesItself":        &byPointer{1},
+		"AnElementThatCanBeAddressed":      []byPointer{{1}},
+		"ABigNumber":                       big.NewInt(7),
+		"ATime":                            time.Unix(0, 0),
+		"EmbeddedFields":                   struct{ address }{address{Street: "a"}},
+		"AnEmptySliceOfFunctions":          struct{ In []func() }{},
 		"AFunctionThatIsLeftOut": struct {
 			F func() `json:",omitzero"`
 		}{},
