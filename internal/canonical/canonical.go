@@ -28,8 +28,9 @@ const (
 	// Lenient is for fingerprints: fields of structs that are null, false, 0, ""
 	// or empty, after their own fields were left out, are left out, and so are
 	// fields tagged `dedupe:"-"`. A field that is added to a type later and still
-	// empty changes nothing. Entries of maps stay, and so does what a pointer
-	// that is not nil points to.
+	// empty changes nothing. Of fields whose type encodes itself, those are left
+	// out that are encoded as the type's zero value is. Entries of maps stay, and so
+	// does what a pointer that is not nil points to.
 	Lenient Mode = iota
 	// Exact is for counting calls by their arguments: nothing is left out, the
 	// tag has no effect, and a type of which JSON does not see everything has

@@ -115,14 +115,13 @@ func (e *encoder) encoded(v reflect.Value, s *shape) *problem {
 			return p
 		}
 	}
-	return e.tagged(e.text.Bytes(), s.omit, true)
-}
-
-// tagged writes a JSON text as an argument. The text ends itself, so it needs
-// no length.
-func (e *encoder) tagged(text []byte, omit *omission, strict bool) *problem {
+	var omit *omission
+	if e.mode == Lenient {
+		omit = s.omit()
+	}
+	// The text ends itself, so it needs no length.
 	e.dst = append(e.dst, tagJSON)
-	return e.canonicalise(text, omit, strict)
+	return e.canonicalise(e.text.Bytes(), omit, true)
 }
 
 func jsonProblem(err error) *problem {

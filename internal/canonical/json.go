@@ -26,9 +26,6 @@ func (e *encoder) foreign(text []byte) *problem {
 // canonicalise reads a valid JSON text and writes its form. Where the text was
 // written by encoding/json, strict says so: see string.
 func (e *encoder) canonicalise(text []byte, omit *omission, strict bool) *problem {
-	if e.mode == Exact {
-		omit = nil
-	}
 	e.src, e.pos, e.depth, e.strict = text, 0, 0, strict
 	if err := e.value(omit); err != nil {
 		return &problem{reason: err.Error()}

@@ -43,17 +43,17 @@ func (e *encoder) object(omit *omission) error {
 			return err
 		}
 		m.colon = len(e.dst)
-		inner, rule := omit.member(e.dst[m.start+1 : m.colon-1])
+		known := omit.member(e.dst[m.start+1 : m.colon-1])
 		if e.next() != ':' {
 			return errSyntax
 		}
 		e.pos++
 		e.dst = append(e.dst, ':')
-		if err := e.value(inner); err != nil {
+		if err := e.value(known.inner); err != nil {
 			return err
 		}
 		m.end = len(e.dst)
-		if rule.leavesOut(e.dst[m.colon+1:]) {
+		if known.leavesOut(e.dst[m.colon+1:]) {
 			e.dst = e.dst[:before]
 			continue
 		}

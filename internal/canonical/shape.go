@@ -15,8 +15,9 @@ type shape struct {
 	// dynamic: parts of a value stand behind interfaces, so that their types
 	// can only be looked at in the value.
 	dynamic bool
-	// omit leads to the fields that a lenient form leaves out.
-	omit *omission
+	// omit leads to the fields that a lenient form leaves out. It encodes zero
+	// values, which code of the types may do, so it waits until it is asked.
+	omit func() *omission
 }
 
 // shapes is filled once per type: looking at a type costs more than encoding a
@@ -30,7 +31,7 @@ func shapeOf(t reflect.Type) *shape {
 	s := &shape{}
 	x := examiner{shape: s, seen: map[place]bool{}}
 	x.examine(place{typ: t}, "", true)
-	s.omit = omissionOf(place{typ: t}, map[place]*omission{})
+	s.omit = sync.OnceValue(func() *omission { return omissionOf(place{typ: t}, map[place]*omission{}) })
 	stored, _ := shapes.LoadOrStore(t, s)
 	return stored.(*shape) //nolint:errcheck // nothing else is in there
 }
