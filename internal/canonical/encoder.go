@@ -72,7 +72,11 @@ func (e *encoder) argument(v any) *problem {
 		e.dst = append(e.dst, tagNull)
 		return nil
 	}
-	switch familyOf(rv.Type()) {
+	r := relationOf(rv.Type())
+	if p := e.beside(rv, r.loan); p != nil {
+		return p
+	}
+	switch r.family {
 	case familyRaw:
 		return e.raw(v)
 	case familyProto:

@@ -27,24 +27,31 @@ var (
 	gogoMessage   = reflect.TypeFor[gogoproto.Message]()
 )
 
-var families sync.Map // reflect.Type → family
+// relation is how a type belongs to its family.
+type relation struct {
+	family
+	// loan: the type is a message only because it embeds one.
+	loan loan
+}
 
-func familyOf(t reflect.Type) family {
-	if f, ok := families.Load(t); ok {
-		return f.(family) //nolint:errcheck // nothing else is in there
+var relations sync.Map // reflect.Type → *relation
+
+func relationOf(t reflect.Type) *relation {
+	if r, ok := relations.Load(t); ok {
+		return r.(*relation) //nolint:errcheck // nothing else is in there
 	}
-	f := familyJSON
+	r := &relation{family: familyJSON}
 	switch {
 	case t == rawValue, t.Implements(encodedValue), t.Implements(encodedValues):
-		f = familyRaw
+		r.family = familyRaw
 	case is(t, protoMessage):
-		f = familyProto
+		*r = relation{familyProto, loanOf(t, "ProtoReflect")}
 	case is(t, gogoMessage):
 		// Messages of google.golang.org/protobuf implement this one too.
-		f = familyGogo
+		*r = relation{familyGogo, loanOf(t, "ProtoMessage")}
 	}
-	families.Store(t, f)
-	return f
+	relations.Store(t, r)
+	return r
 }
 
 // is tells whether a value of the type or a pointer to one is a message: the

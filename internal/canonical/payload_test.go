@@ -21,6 +21,13 @@ func someMessage(t *testing.T) *structpb.Struct {
 	return m
 }
 
+// noted is a message with a note beside it.
+type noted struct {
+	*wrapperspb.StringValue
+	Note  string
+	Trace string `dedupe:"-"`
+}
+
 func TestAppendOfMessages(t *testing.T) {
 	t.Parallel()
 
@@ -53,6 +60,40 @@ func TestAppendOfMessages(t *testing.T) {
 	t.Run("WritesANilMessageAsNil", func(t *testing.T) {
 		t.Parallel()
 		require.Equal(t, requireForm(t, canonical.Exact, nil), requireForm(t, canonical.Exact, (*structpb.Struct)(nil)))
+	})
+
+	t.Run("TakesAStructThatAddsNothingToAMessage", func(t *testing.T) {
+		t.Parallel()
+		for _, mode := range []canonical.Mode{canonical.Lenient, canonical.Exact} {
+			require.Equal(t, requireForm(t, mode, wrapperspb.String("a")), requireForm(t, mode, struct{ *wrapperspb.StringValue }{wrapperspb.String("a")}))
+		}
+	})
+
+	t.Run("RefusesFieldsBesideAMessage", func(t *testing.T) {
+		t.Parallel()
+		for _, arg := range []any{
+			noted{wrapperspb.String("a"), "n", ""},
+			&noted{wrapperspb.String("a"), "n", ""},
+			struct{ noted }{noted{wrapperspb.String("a"), "n", ""}},
+			struct {
+				*gogotypes.StringValue
+				Note string
+			}{&gogotypes.StringValue{Value: "a"}, "n"},
+		} {
+			for _, mode := range []canonical.Mode{canonical.Lenient, canonical.Exact} {
+				problem := requireProblem(t, mode, arg)
+				require.Regexp(t, `^(\.noted)?\.Note$`, problem.Path)
+				require.Contains(t, problem.Reason, "does not hold this field")
+			}
+		}
+	})
+
+	t.Run("TakesThemWhereTheyAreEmptyUnlessExact", func(t *testing.T) {
+		t.Parallel()
+		arg := noted{StringValue: wrapperspb.String("a"), Trace: "not counted"} // as the SDK's converters leave it
+		requireProblem(t, canonical.Exact, arg)
+		require.Equal(t, requireForm(t, canonical.Lenient, wrapperspb.String("a")), requireForm(t, canonical.Lenient, arg))
+		require.Contains(t, requireProblem(t, canonical.Lenient, struct{ *noted }{}).Reason, "panicked")
 	})
 
 	t.Run("NamesAMessageThatCannotBeEncoded", func(t *testing.T) {

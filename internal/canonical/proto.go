@@ -35,6 +35,24 @@ func (e *encoder) gogo(v reflect.Value) *problem {
 	return e.foreign(e.text.Bytes())
 }
 
+// beside refuses structs that are messages because they embed one, where other
+// fields would be overlooked. The SDK's converters send the message alone, so that
+// these fields are empty in what an activity receives, and a lenient form without
+// them is right. Where they are not empty, they came past those converters: to a
+// local activity, or by a converter of the user's.
+func (e *encoder) beside(v reflect.Value, l loan) *problem {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	for _, f := range l.hidden {
+		if e.mode == Lenient && (f.skipped || v.FieldByIndex(f.index).IsZero()) {
+			continue
+		}
+		return &problem{path: f.path, reason: "the message that " + l.from[1:] + " makes of the struct does not hold this field"}
+	}
+	return nil
+}
+
 func (e *encoder) message(tag byte, name string, data []byte) {
 	e.dst = append(e.dst, tag)
 	e.dst = binary.AppendUvarint(e.dst, uint64(len(name)))
