@@ -33,8 +33,9 @@ const (
 	// does what a pointer that is not nil points to.
 	Lenient Mode = iota
 	// Exact is for counting calls by their arguments: nothing is left out, the
-	// tag has no effect, and a type of which JSON does not see everything has
-	// no form, since two values that differ would look alike.
+	// tag has no effect, and a type of which JSON does not see everything, or whose
+	// own encoder may hide something, has no form, since two values that differ
+	// would look alike.
 	Exact
 )
 

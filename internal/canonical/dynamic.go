@@ -7,15 +7,17 @@ import (
 
 // dynamic looks at the types of the values that stand behind interfaces.
 func (e *encoder) dynamic(v reflect.Value, path string) *problem {
-	if (place{v.Type(), v.CanAddr()}).encodesItself() {
-		return nil
-	}
-	switch v.Kind() {
-	case reflect.Interface:
+	p := place{v.Type(), v.CanAddr()}
+	if p.open() {
 		if v.IsNil() {
 			return nil
 		}
 		return e.behind(v.Elem(), path)
+	}
+	if p.encodesItself() {
+		return nil
+	}
+	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			return nil
@@ -56,8 +58,8 @@ func (e *encoder) dynamic(v reflect.Value, path string) *problem {
 
 // behind looks at the value in an interface, whose type is not known before.
 func (e *encoder) behind(v reflect.Value, path string) *problem {
-	if plain(v.Type()) {
-		return nil
+	if plain(v.Type()) && v.Type().PkgPath() == "" {
+		return nil // it is predeclared, so it has no methods
 	}
 	s := shapeOf(v.Type())
 	if p := s.problems[e.mode]; p != nil {

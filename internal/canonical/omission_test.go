@@ -120,6 +120,7 @@ func (o option) MarshalJSON() ([]byte, error) {
 type dialled struct{ steps int }
 
 func (d *dialled) MarshalText() ([]byte, error) { return []byte(strings.Repeat("+", d.steps)), nil }
+func (d *dialled) UnmarshalText(b []byte) error { d.steps = len(b); return nil }
 
 // strictCode has no text while it is not set, and careless does not reckon with that.
 type (

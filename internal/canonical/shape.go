@@ -44,9 +44,18 @@ type place struct {
 }
 
 var (
-	marshaler     = reflect.TypeFor[json.Marshaler]()
-	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+	marshaler       = reflect.TypeFor[json.Marshaler]()
+	textMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
+	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
+
+// open tells whether the type of what stands here is known by the value only. An
+// interface with MarshalText is not open: encoding/json calls that method, even
+// where the type behind it has a MarshalJSON of its own.
+func (p place) open() bool {
+	return p.typ.Kind() == reflect.Interface && p.encoder() != "MarshalText"
+}
 
 // encoder is the method of the type that encoding/json calls, looking no further.
 // It is empty where there is none.
@@ -86,8 +95,12 @@ func (x *examiner) failBoth(path, reason string) {
 // examine looks at one place. Certain: every value of the argument has this
 // place, so what encoding/json refuses here it always refuses.
 func (x *examiner) examine(p place, path string, certain bool) {
+	if p.open() {
+		x.shape.dynamic = true
+		return
+	}
 	if method := p.encoder(); method != "" {
-		x.promoted(p.typ, method, path)
+		x.encoder(p.typ, method, path)
 		return
 	}
 	if x.seen[p] {
@@ -102,9 +115,10 @@ func (x *examiner) examine(p place, path string, certain bool) {
 	case reflect.Array:
 		x.examine(place{t.Elem(), p.addr}, path+"[]", certain && t.Len() > 0)
 	case reflect.Map:
+		if k := t.Key(); k.Kind() != reflect.String && k.Implements(textMarshaler) {
+			x.encoder(k, "MarshalText", path+"[]")
+		}
 		x.examine(place{t.Elem(), false}, path+"[]", false)
-	case reflect.Interface:
-		x.shape.dynamic = true
 	case reflect.Struct:
 		x.members(p, path, certain)
 	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
@@ -150,11 +164,24 @@ func (x *examiner) invisible(t reflect.Type, path string, seen map[reflect.Type]
 	}
 }
 
-// promoted refuses an exact form of structs that encode themselves by a method
-// that an embedded type lends them: it does not know the other fields.
-func (x *examiner) promoted(t reflect.Type, method, path string) {
+// encoder refuses an exact form of types that encode themselves and may hide
+// something: by a method that an embedded type lends them, which does not know the
+// other fields, or without a decoder. A value need never pass through its encoder
+// before it is counted, and only a decoder shows that nothing is lost there.
+func (x *examiner) encoder(t reflect.Type, method, path string) {
 	if l := loanOf(t, method); len(l.hidden) > 0 {
 		x.fail(Exact, path+l.from, "the embedded type encodes itself, which may hide the other fields")
+		return
+	}
+	decoder, name := unmarshaler, "UnmarshalJSON"
+	if method == "MarshalText" {
+		decoder, name = textUnmarshaler, "UnmarshalText"
+	}
+	if t.Kind() != reflect.Pointer {
+		t = reflect.PointerTo(t)
+	}
+	if !t.Implements(decoder) || len(loanOf(t, name).hidden) > 0 {
+		x.fail(Exact, path, "its type has "+method+" and no "+name+" of its own, so that it may hide what tells values apart")
 	}
 }
 
