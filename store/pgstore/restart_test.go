@@ -52,4 +52,17 @@ func TestRestart(t *testing.T) {
 		require.Equal(t, []store.Renewal{store.Renewed}, renewed)
 		require.Equal(t, store.ActAcquire, claim("released"), "what was given up needs no protection")
 	})
+
+	t.Run("a start by a clock that was set back since keeps no lease alive", func(t *testing.T) {
+		t.Parallel()
+		b, advance := setupClock(t)
+		advance(-24 * time.Hour)
+		r := reservation("abandoned")
+		insert(t, b.store, r)
+		require.LessOrEqual(t, get(t, b.store, r).LeaseLeft, r.Lease)
+		advance(2 * r.Lease)
+		claimed, err := store.Claim(t.Context(), b.store, again(r))
+		require.NoError(t, err)
+		require.Equal(t, store.ActAcquire, claimed.Action)
+	})
 }

@@ -32,8 +32,10 @@ const givenUp = `timestamptz 'epoch'`
 // leaseEnd is when a lease is over. After a restart of the server owners come
 // first: while it was down they could not renew, so nobody takes a record over
 // until it has been up for a lease, unless the lease was given up. A failover to
-// a standby that was already up is not noticed.
-const leaseEnd = `CASE WHEN r.status <> 'in_progress' OR r.lease_expires_at = ` + givenUp + ` THEN r.lease_expires_at
+// a standby that was already up is not noticed. A start that is still to come was
+// told by a clock that has been set back since, and counts for nothing.
+const leaseEnd = `CASE WHEN r.status <> 'in_progress' OR r.lease_expires_at = ` + givenUp + `
+          OR pg_postmaster_start_time() > clock_timestamp() THEN r.lease_expires_at
         ELSE greatest(r.lease_expires_at, pg_postmaster_start_time() + r.lease_ms * interval '1 millisecond') END`
 
 // recordColumns are the columns of a record as scanRecord reads them.
