@@ -28,11 +28,11 @@ func TestRestart(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(pool.Close)
 		s := requireStore(t, pool, pgstore.Options{CallTimeout: 20 * time.Second})
-		owned, released := reservation("owned"), reservation("released")
-		insert(t, s, owned, released)
+		owned, released, held := reservation("owned"), reservation("released"), underPolicy("held", store.Refuse)
+		insert(t, s, owned, released, held)
 		settle(t, s, store.Settlement{Key: released.Key, Token: released.Token, Outcome: store.Release, EffectPossible: true})
 		// As if the outage had lasted for longer than the lease.
-		execute(t, pool, `UPDATE idempotency_records SET lease_expires_at = clock_timestamp() - interval '1 second' WHERE key = 'owned'`)
+		execute(t, pool, `UPDATE idempotency_records SET lease_expires_at = clock_timestamp() - interval '1 second' WHERE key <> 'released'`)
 		claim := func(key string) store.Action {
 			claimed, err := store.Claim(t.Context(), s, reservation(key))
 			require.NoError(t, err)
@@ -51,6 +51,13 @@ func TestRestart(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []store.Renewal{store.Renewed}, renewed)
 		require.Equal(t, store.ActAcquire, claim("released"), "what was given up needs no protection")
+
+		require.Equal(t, store.ActWait, claim("held"))
+		settle(t, s, settlement(held, store.Settlement{Outcome: store.Hold, OwnLease: true}))
+		require.Equal(t, store.ActUnknown, claim("held"), "its owner has ended the lease")
+		renewed, err = s.Renew(t.Context(), []store.Lease{leaseOf(held)})
+		require.NoError(t, err)
+		require.Equal(t, []store.Renewal{store.Lost}, renewed)
 	})
 
 	t.Run("a start by a clock that was set back since keeps no lease alive", func(t *testing.T) {

@@ -342,7 +342,7 @@ const settleTail = ` OFFSET 0) r
             WHEN 'pend' THEN i.now + i.lease_us * interval '1 microsecond'
             WHEN 'release' THEN ` + givenUp + `
             WHEN 'hold' THEN CASE
-                WHEN i.own_lease AND r.status = 'in_progress' AND r.lease_expires_at > i.now THEN ` + givenUp + `
+                WHEN i.own_lease AND r.status = 'in_progress' AND NOT i.lease_over THEN ` + givenUp + `
                 ELSE r.lease_expires_at END
             ELSE least(r.lease_expires_at, i.now) END,
         lease_ms = CASE i.outcome
