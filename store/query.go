@@ -40,7 +40,8 @@ func KeysWithPrefix(prefix string) KeyRange {
 // ranges or in the whole table: with neither Ranges nor Held a query that selects
 // little reads much.
 type Query struct {
-	// Ranges are where to look. Defaults to [AllKeys].
+	// Ranges are where to look. They may overlap: a record is answered once.
+	// Defaults to [AllKeys].
 	Ranges []KeyRange
 	// Held selects the records that wait for an operator, the oldest first. All
 	// others come in the order of their keys.

@@ -3,6 +3,8 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,6 +33,7 @@ func (a *Admin) List(ctx context.Context, q store.Query) ([]store.Entry, error) 
 			return nil, fmt.Errorf("%w: Query.Ranges: %q to %q has invalid UTF-8 or a zero byte", store.ErrInvalidArgument, r.From, r.Before)
 		}
 	}
+	q.Ranges = merged(q.Ranges)
 	args := []any{
 		column(q.Ranges, func(r *store.KeyRange) string { return r.From }),
 		column(q.Ranges, func(r *store.KeyRange) string { return r.Before }),
@@ -42,6 +45,20 @@ func (a *Admin) List(ctx context.Context, q store.Query) ([]store.Entry, error) 
 		sql = a.sql.held
 	}
 	return a.entries(ctx, "list", sql, args)
+}
+
+// merged are the same keys in ranges that do not overlap: each range is read by
+// itself, and a record in two of them would be answered twice.
+func merged(ranges []store.KeyRange) []store.KeyRange {
+	var apart []store.KeyRange
+	for _, r := range slices.SortedFunc(slices.Values(ranges), func(x, y store.KeyRange) int { return strings.Compare(x.From, y.From) }) {
+		if last := len(apart) - 1; last >= 0 && r.From <= apart[last].Before {
+			apart[last].Before = max(apart[last].Before, r.Before)
+		} else if r.From < r.Before {
+			apart = append(apart, r)
+		}
+	}
+	return apart
 }
 
 // Find answers the records of keys.

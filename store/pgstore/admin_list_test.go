@@ -190,7 +190,11 @@ func TestList(t *testing.T) {
 		"what is pending":                      {store.Query{Pending: true}, []string{"key-4"}},
 		"what is past its lease":               {store.Query{PastLease: true}, []string{"key-0", "key-1"}},
 		"what nobody knows, held or not":       {store.Query{EffectPossible: true}, []string{"key-0", "key-1", "key-6"}},
-		"a page":                               {store.Query{After: "key-1", Limit: 2}, []string{"key-2", "key-3"}},
+		"ranges that overlap, one that is empty": {store.Query{Limit: 2, Ranges: []store.KeyRange{
+			store.KeysWithPrefix("key-5"), {From: "key-9", Before: "key-1"}, store.KeysWithPrefix("key-"), store.KeysWithPrefix("key-0"),
+		}}, []string{"key-0", "key-1"}},
+		"no key at all": {store.Query{Ranges: []store.KeyRange{{From: "key-2", Before: "key-2"}}}, nil},
+		"a page":        {store.Query{After: "key-1", Limit: 2}, []string{"key-2", "key-3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.query.Limit == 0 {

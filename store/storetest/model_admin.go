@@ -104,8 +104,10 @@ func (m *model) count(*rapid.T) {
 		}
 		return keys
 	}
+	overlapping := []store.KeyRange{store.KeysWithPrefix(m.keys[1]), store.AllKeys(), store.KeysWithPrefix(m.keys[0])}
 	for _, q := range []store.Query{
 		{}, {Held: true}, {PastLease: true}, {Pending: true}, {EffectPossible: true}, {Status: store.Completed}, {After: m.keys[0]},
+		{Ranges: overlapping}, {Ranges: overlapping, Held: true}, {Ranges: []store.KeyRange{{From: m.keys[1], Before: m.keys[0]}}},
 	} {
 		require.Equal(m.t, list(m.admin, q), list(m.h.Admin, q), "%+v", q)
 	}
