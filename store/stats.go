@@ -40,7 +40,8 @@ type Stats struct {
 }
 
 // Counts are numbers of records. InProgress, Completed and Failed add up to
-// Records; the others are parts of them.
+// Records, and Live and PastLease to InProgress, also where they are estimates; the
+// others are parts of them.
 type Counts struct {
 	// Records counts all.
 	Records int64

@@ -316,3 +316,28 @@ func TestStatsOfALargeTableAreEstimatedFromASample(t *testing.T) {
 	require.InEpsilon(t, st.Total.Records, estimate.Total.Records, 0.2)
 	require.Less(t, read()-before, st.Pages/2, "pages read")
 }
+
+func TestEstimatedCountsAddUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t, pgstore.Options{})
+	for i, typ := range []string{"Charge", "Refund", "Ship"} {
+		r := reservation(typ)
+		r.ActivityType = typ
+		insert(t, b.store, r)
+		// A third of each type has each status, and each type its own number of records.
+		execute(t, b.pool, `INSERT INTO idempotency_records SELECT (jsonb_populate_record(r, jsonb_build_object('key', r.key || n,
+			'status', (ARRAY['in_progress', 'completed', 'failed'])[1 + n % 3],
+			'lease_expires_at', now() + (n % 2) * interval '1 h' - interval '1 min', 'lease_ms', 1))).*
+			FROM idempotency_records r, generate_series(1, $2::integer) n WHERE r.key = $1`, typ, 700+i*100)
+	}
+	for range 20 {
+		st, err := b.store.Admin().Stats(t.Context(), store.StatsOptions{MaxPages: 40})
+		require.NoError(t, err)
+		require.True(t, st.Estimated)
+		for _, c := range append(st.Types, store.TypeCounts{ActivityType: "all", Counts: st.Total}) {
+			require.Equal(t, c.Records, c.InProgress+c.Completed+c.Failed, c.ActivityType)
+			require.Equal(t, c.InProgress, c.Live+c.PastLease, c.ActivityType)
+			require.LessOrEqual(t, c.EffectPossible+c.Live, c.Records, c.ActivityType)
+		}
+	}
+}

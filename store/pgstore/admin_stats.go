@@ -53,11 +53,18 @@ func numbers(c *store.Counts) []any {
 	}
 }
 
+// scale makes the counts of a sample those of the table. Sums are added up from
+// their rounded parts, and no part is larger than what it is a part of.
 func scale(c *store.Counts, by float64) {
 	for _, n := range numbers(c) {
 		p := n.(*int64) //nolint:errcheck // as numbers makes them
 		*p = int64(math.Round(float64(*p) * by))
 	}
+	c.InProgress = c.Live + c.PastLease
+	c.Records = c.InProgress + c.Completed + c.Failed
+	c.Pending = min(c.Pending, c.InProgress)
+	c.Held, c.Expired = min(c.Held, c.Records), min(c.Expired, c.Records)
+	c.EffectPossible = min(c.EffectPossible, c.Records-c.Live)
 }
 
 func add(total *store.Counts, c store.Counts) {
