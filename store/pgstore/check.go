@@ -12,12 +12,14 @@ import (
 // state is what Check looks at.
 type state struct {
 	standby, readOnly bool
+	settings          settings
 	version           int
 	privileges, table bool
 }
 
-// Check tells whether the database answers within the call's time, takes writes,
-// and has the tables that this release knows. Its errors are
+// Check tells whether the database answers within the call's time, takes writes, has
+// the tables that this release knows, and gives its sessions no setting that the
+// pool's query exec mode cannot stand. Its errors are
 // [store.ErrUnavailable] and [store.ErrSchema], and say what to do.
 func (s *Store) Check(ctx context.Context) error {
 	_, err := once(ctx, s, "check", "", s.look)
@@ -25,9 +27,7 @@ func (s *Store) Check(ctx context.Context) error {
 }
 
 func (s *Store) look(ctx context.Context) (st state, err error) {
-	err = query(ctx, s.pool, s.sql.checkSession, nil, func(rows pgx.Rows) error {
-		return rows.Scan(&st.standby, &st.readOnly)
-	})
+	err = s.lookAtSession(ctx, &st)
 	switch {
 	case err != nil:
 		return st, err
@@ -37,6 +37,9 @@ func (s *Store) look(ctx context.Context) (st state, err error) {
 	case st.readOnly:
 		return st, fmt.Errorf("%w: the session is read-only: "+
 			"look for default_transaction_read_only in the connection string, the role and the database", store.ErrUnavailable)
+	}
+	if err := st.settings.fault(); err != nil {
+		return st, err
 	}
 	err = query(ctx, s.pool, s.sql.checkSchema, []any{s.sql.records}, func(rows pgx.Rows) error {
 		return rows.Scan(&st.version, &st.privileges, &st.table)
@@ -58,4 +61,28 @@ func (s *Store) look(ctx context.Context) (st state, err error) {
 			store.ErrUnavailable, s.sql.records)
 	}
 	return st, nil
+}
+
+// lookAtSession reads what is known about a session before the tables are.
+func (s *Store) lookAtSession(ctx context.Context, st *state) error {
+	ask := func(args ...any) error {
+		return query(ctx, s.pool, s.sql.checkSession, args, func(rows pgx.Rows) error {
+			in := &st.settings
+			in.text = rows.FieldDescriptions()[0].Format == pgx.TextFormatCode
+			return rows.Scan(&st.standby, &st.readOnly, &in.byteaOutput, &in.dateStyle, &in.arrayNulls,
+				&in.conformingStrings, &in.clientEncoding, &in.serverEncoding)
+		})
+	}
+	err := ask()
+	if err == nil || sqlState(err) != "" || lostConnection(err) || ctx.Err() != nil {
+		return err
+	}
+	// The driver itself refuses the simple protocol under some settings.
+	if ask(pgx.QueryExecModeExec) != nil {
+		return err
+	}
+	if st.settings.simple = true; st.settings.fault() == nil {
+		return err
+	}
+	return nil
 }

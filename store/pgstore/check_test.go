@@ -2,8 +2,10 @@ package pgstore_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +159,77 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 			}
 		})
 		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, "needs SELECT, INSERT, UPDATE and DELETE")
+	})
+}
+
+func TestSettingsOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	text := []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol}
+	simple := text[1:]
+	url := requireMigrated(t)
+	for _, setting := range []struct {
+		name, value string
+		refused     []pgx.QueryExecMode // in these modes; in all others it changes nothing
+	}{
+		{"bytea_output", "escape", text},
+		{"DateStyle", "German", text},
+		{"DateStyle", "SQL, DMY", text},
+		{"array_nulls", "off", text},
+		{"client_encoding", "LATIN1", execModes},
+		{"client_encoding", "SQL_ASCII", simple},
+		{"standard_conforming_strings", "off", simple},
+		{"options", "-c DateStyle=ISO,YMD -c IntervalStyle=sql_standard -c TimeZone=Africa/Monrovia -c extra_float_digits=-15 " +
+			"-c backslash_quote=off -c xmlbinary=hex -c transform_null_equals=on", nil},
+	} {
+		for _, mode := range execModes {
+			t.Run(fmt.Sprintf("%s=%s in mode %s", setting.name, setting.value, mode), func(t *testing.T) {
+				t.Parallel()
+				pool := requirePool(t, url, execMode(mode), func(c *pgxpool.Config) {
+					c.ConnConfig.RuntimeParams[setting.name] = setting.value
+				})
+				if slices.Contains(setting.refused, mode) {
+					requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, "the session's "+setting.name+` is "`+setting.value)
+					requireRefused(t, wrapped{pool}, pgstore.Options{}, store.ErrUnavailable, "SET "+setting.name+" = ")
+					return
+				}
+				s := requireStore(t, pool, pgstore.Options{CallTimeout: time.Minute})
+				for _, name := range []string{"nil", "NUL", "quotes"} {
+					require.NoError(t, walk(t.Context(), s, fmt.Sprint(setting, mode, name, " über"), results()[name]))
+				}
+				_, err := s.Admin().List(t.Context(), store.Query{Limit: 10})
+				require.NoError(t, err)
+				_, err = s.Admin().Stats(t.Context(), store.StatsOptions{})
+				require.NoError(t, err)
+			})
+		}
+	}
+
+	t.Run("that a later session has are named where values cannot be read", func(t *testing.T) {
+		t.Parallel()
+		for _, mode := range text {
+			setting := map[string]string{"bytea_output": "hex", "DateStyle": "ISO"}
+			pool := requirePool(t, url, execMode(mode), func(c *pgxpool.Config) {
+				c.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+					_, err := conn.Exec(ctx, `SELECT set_config('bytea_output', $1, false), set_config('DateStyle', $2, false)`,
+						setting["bytea_output"], setting["DateStyle"])
+					return true, err
+				}
+			})
+			s := requireStore(t, wrapped{pool}, pgstore.Options{})
+			r := reservation("paid in mode " + mode.String())
+			insert(t, s, r)
+			settle(t, s, complete(r, "paid"))
+			for name, value := range map[string]string{"bytea_output": "escape", "DateStyle": "German"} {
+				before := setting[name]
+				setting[name] = value
+				_, err := s.Get(t.Context(), r.Key)
+				require.ErrorIs(t, err, store.ErrUnavailable)
+				require.ErrorContains(t, err, "the session's "+name+" is not")
+				_, err = pgstore.InTx(ownerOf(s, r).context(t), pool, never)
+				require.ErrorContains(t, err, "ALTER ROLE or DATABASE … SET "+name)
+				setting[name] = before
+			}
+		}
 	})
 }
 

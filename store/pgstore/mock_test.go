@@ -63,12 +63,18 @@ func (m mock) expect(name string) *pgxmock.ExpectedQuery {
 // store makes a store on the pool, whose check succeeds.
 func (m mock) store(options pgstore.Options) *pgstore.Store {
 	m.Helper()
-	m.expect("session").WillReturnRows(pgxmock.NewRows([]string{"standby", "read_only"}).AddRow(false, false))
+	m.expect("session").WillReturnRows(sessionRow(false, false))
 	m.expect("schema").WillReturnRows(pgxmock.NewRows([]string{"version", "privileges", "table"}).AddRow(1, true, true))
 	s, err := pgstore.New(m.Context(), m.PgxPoolIface, options)
 	require.NoError(m, err)
 	m.Cleanup(func() { require.NoError(m, m.ExpectationsWereMet()) })
 	return s
+}
+
+// sessionRow is the answer about a session, whose settings are the server's defaults.
+func sessionRow(standby, readOnly bool) *pgxmock.Rows {
+	return pgxmock.NewRows([]string{"standby", "read_only", "bytea", "dates", "nulls", "strings", "client", "server"}).
+		AddRow(standby, readOnly, "hex", "ISO, MDY", "on", "on", "UTF8", "UTF8")
 }
 
 // recordRows are the answer of a reservation.
@@ -253,7 +259,7 @@ func TestMockedAnswers(t *testing.T) {
 	t.Run("from a standby are refused", func(t *testing.T) {
 		t.Parallel()
 		m := newMock(t)
-		m.expect("session").WillReturnRows(pgxmock.NewRows([]string{"standby", "read_only"}).AddRow(true, true))
+		m.expect("session").WillReturnRows(sessionRow(true, true))
 		_, err := pgstore.New(t.Context(), m.PgxPoolIface, pgstore.Options{})
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		require.ErrorContains(t, err, "target_session_attrs=read-write")

@@ -68,8 +68,8 @@ type Store struct {
 // what [Store.Check] does: it returns an error that says what to do when the
 // database cannot be reached within [Options.CallTimeout], when it is read-only
 // or when the schema does not fit. It also refuses a pool whose query exec mode
-// cannot work behind the transaction pooler that it is connected to, or could not be
-// tried there in that time.
+// cannot work under the settings of its sessions, or behind the transaction pooler
+// that it is connected to, or could not be tried there in that time.
 //
 // Given a *[pgxpool.Pool], the store opens a small pool of its own with the same
 // configuration (seven connections, see [Options.BatchesInFlight], made when they

@@ -117,7 +117,7 @@ func read(rows pgx.Rows, scan func(pgx.Rows) error) error {
 	defer rows.Close()
 	for rows.Next() {
 		if err := scan(rows); err != nil {
-			return scanError{err}
+			return scanError{unreadable(rows, err)}
 		}
 	}
 	return rows.Err()

@@ -397,9 +397,11 @@ const (
 	intactSQL          = `RELEASE SAVEPOINT dedupe_in_tx_intact; SET CONSTRAINTS ALL IMMEDIATE`
 )
 
-// checkSessionSQL tells whether the session can write.
+// checkSessionSQL tells whether the session can write, and its settings.
 const checkSessionSQL = `
-SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'`
+SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on',
+    current_setting('bytea_output'), current_setting('DateStyle'), current_setting('array_nulls'),
+    current_setting('standard_conforming_strings'), pg_client_encoding()::text, current_setting('server_encoding')`
 
 // checkSchemaSQL tells the version of the tables, whether the records may be used, and
 // whether they stand in a table: a row of a view has no place to find it by.

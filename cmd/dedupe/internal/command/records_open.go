@@ -46,9 +46,8 @@ func (f *adminFlags) open(ctx context.Context, env Env) (*admin, error) {
 		return nil, usagef("dedupe: the database's URL cannot be read: want postgres://user:password@host:5432/database")
 	}
 	if !strings.Contains(url, "default_query_exec_mode") {
-		// One question each: nothing is worth preparing, and this works behind
-		// every pooler.
-		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+		// It works behind every pooler, and under every setting of the database.
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "dedupe"
