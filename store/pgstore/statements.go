@@ -31,8 +31,10 @@ const givenUp = `timestamptz 'epoch'`
 
 // leaseEnd is when a lease is over. After a restart of the server owners come
 // first: while it was down they could not renew, so nobody takes a record over
-// until it has been up for a lease, unless the lease was given up. A failover to
-// a standby that was already up is not noticed. A start that is still to come was
+// until it has been up for a lease, unless the lease was given up. It is up from the
+// start of its process, also while it recovers: a recovery that takes a lease leaves
+// no grace. Where one backend has crashed the process stays, and with a standby that
+// takes over it is as old as it is: neither gives any. A start that is still to come was
 // told by a clock that has been set back since, and counts for nothing.
 const leaseEnd = `CASE WHEN r.status <> 'in_progress' OR r.lease_expires_at = ` + givenUp + `
           OR pg_postmaster_start_time() > clock_timestamp() THEN r.lease_expires_at
