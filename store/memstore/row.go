@@ -12,7 +12,8 @@ import (
 type row struct {
 	record   store.Record
 	leaseEnd time.Time
-	// givenUp: the owner has ended its lease by itself.
+	// givenUp: the owner has ended its lease by itself, and it is over also when the
+	// clock was set back since.
 	givenUp bool
 	// leaseFor is how long the lease was given for, and heldSince when the record
 	// was held: for operators.
@@ -29,6 +30,9 @@ type row struct {
 func (r *row) read(now time.Time) store.Record {
 	c := r.record
 	c.LeaseLeft = r.leaseEnd.Sub(now)
+	if r.givenUp {
+		c.LeaseLeft = min(c.LeaseLeft, 0)
+	}
 	c.Result, c.Failure = bytes.Clone(c.Result), bytes.Clone(c.Failure)
 	c.CreatedAt, c.UpdatedAt, c.ExpiresAt = wall(c.CreatedAt), wall(c.UpdatedAt), wall(c.ExpiresAt)
 	return c
@@ -37,7 +41,7 @@ func (r *row) read(now time.Time) store.Record {
 func wall(t time.Time) time.Time { return t.UTC().Round(0) }
 
 func (r *row) leaseLive(now time.Time) bool {
-	return r.record.Status == store.InProgress && r.leaseEnd.After(now)
+	return r.record.Status == store.InProgress && !r.givenUp && r.leaseEnd.After(now)
 }
 
 // own gives the row to the execution that the reservation names. What is

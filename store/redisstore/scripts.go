@@ -35,11 +35,12 @@ end
 
 -- lease_end is when a lease is over. After a restart of the server owners come
 -- first: while it was down they could not renew, so nobody takes a record over
--- until it has been up for a lease, unless the lease was given up. A failover to a
--- replica that was already up is not noticed.
+-- until it has been up for a lease. A failover to a replica that was already up is
+-- not noticed. What was given up is over, also when the clock was set back since.
 local function lease_end(r)
 	local stop = tonumber(r.lease_end)
-	if r.status ~= 'in_progress' or r.given_up or stop > now then return stop end
+	if r.given_up then return math.min(stop, now) end
+	if r.status ~= 'in_progress' or stop > now then return stop end
 	return math.max(stop, now - uptime() * 1000000 + tonumber(r.lease))
 end
 

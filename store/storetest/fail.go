@@ -22,6 +22,7 @@ func releaseTests() []named {
 		{"a release without a possible effect ends a hold, another keeps it", releaseHeld},
 		{"a new generation moves once for each acquisition", releaseGeneration},
 		{"a new generation survives later acquisitions", generationSurvives},
+		{"what was given up stays free when the clock is set back", releaseSetBack},
 	}
 }
 
@@ -137,5 +138,23 @@ func generationSurvives(k *kit) {
 		require.Equal(k, store.Acquired{OK: true, Generation: 1}, k.acquire(k.get(r), r))
 		k.apply(r, s)
 		require.Equal(k, 1, k.get(r).Generation)
+	}
+}
+
+func releaseSetBack(k *kit) {
+	for _, s := range []store.Settlement{
+		{Outcome: store.Release},
+		{Outcome: store.Release, EffectPossible: true},
+		{Outcome: store.Hold, OwnLease: true},
+	} {
+		r := k.reservation()
+		k.insert(r)
+		k.apply(r, s)
+		k.Advance(-lease / 2)
+		rec := k.get(r)
+		k.requireLeaseOver(rec)
+		require.Equal(k, store.Lost, k.renew(r))
+		require.True(k, k.acquire(rec, again(r)).OK)
+		k.Advance(lease / 2)
 	}
 }

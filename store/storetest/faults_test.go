@@ -156,6 +156,17 @@ var faults = map[string]struct {
 		f.evict = func(ctx context.Context, limit int) (int, error) { return f.Store.Evict(ctx, limit+1) }
 	}},
 	"time does not pass": {"Acquire", func(_ *faulty, h *storetest.Harness) { h.Advance = func(time.Duration) {} }},
+	"what was given up is owned again when the clock is set back": {"Release", func(f *faulty, h *storetest.Harness) {
+		back, advance := false, h.Advance
+		h.Advance = func(d time.Duration) { back = d < 0; advance(d) }
+		f.get = func(ctx context.Context, key string) (store.Record, error) {
+			r, err := f.Store.Get(ctx, key)
+			if back {
+				r.LeaseLeft = time.Minute
+			}
+			return r, err
+		}
+	}},
 	"a batch is answered in another order": {"Batches", func(f *faulty, _ *storetest.Harness) {
 		f.renew = func(ctx context.Context, all []store.Lease) ([]store.Renewal, error) {
 			answers, err := f.Store.Renew(ctx, all)

@@ -23,9 +23,9 @@ type Harness struct {
 	// Store is empty at first and used by nobody else.
 	Store store.Store
 	// Advance lets time pass by the store's own clock, which need not stand
-	// still between two calls. It is called while other goroutines use the
-	// store, but never by two at once, and sometimes not from the goroutine of
-	// the test. Steps are whole milliseconds.
+	// still between two calls. Where d is negative the clock is set back. It is
+	// called while other goroutines use the store, but never by two at once, and
+	// sometimes not from the goroutine of the test. Steps are whole milliseconds.
 	Advance func(d time.Duration)
 	// Expires says that the store removes records by itself, as soon as Evict may
 	// remove them (give or take a minute), and that Evict finds none left. The
