@@ -56,6 +56,17 @@ func TestRestart(t *testing.T) {
 		clock.Advance(time.Minute + 2*time.Second) // the server counts its age in seconds
 		require.Equal(t, store.ActAcquire, claim(t, b.store, again(r)).Action)
 	})
+	t.Run("a server whose clock was set back behind its start works, and protects nobody longer", func(t *testing.T) {
+		t.Parallel()
+		b, clock := setupClock(t)
+		clock.Advance(-time.Hour)
+		abandoned, late := reservation("abandoned"), reservation("late")
+		insert(t, b.store, abandoned, late)
+		clock.Advance(2 * time.Minute)
+		require.NoError(t, b.store.Check(t.Context()))
+		apply(t, b.store, complete(late, "paid"))
+		require.Equal(t, store.ActAcquire, claim(t, b.store, again(abandoned)).Action)
+	})
 }
 
 func TestScriptsThatTheServerDoesNotKnow(t *testing.T) {

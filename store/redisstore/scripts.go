@@ -29,8 +29,9 @@ local function load()
 	return r
 end
 
+-- uptime is negative when the clock was set back behind the server's start.
 local function uptime()
-	return tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
+	return tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%-?%d+)'))
 end
 
 -- lease_end is when a lease is over. After a restart of the server owners come
@@ -41,7 +42,9 @@ local function lease_end(r)
 	local stop = tonumber(r.lease_end)
 	if r.given_up then return math.min(stop, now) end
 	if r.status ~= 'in_progress' or stop > now then return stop end
-	return math.max(stop, now - uptime() * 1000000 + tonumber(r.lease))
+	local up = uptime()
+	if not up or up < 0 then return stop end
+	return math.max(stop, now - up * 1000000 + tonumber(r.lease))
 end
 
 -- keep sets the time to live: none for a record that waits for somebody's word,
