@@ -15,8 +15,9 @@ import (
 // run at maxmemory. Valkey counts on from it.
 const minVersion = 7
 
-// probeKey follows the prefix where no record's key does.
-const probeKey = "\x00probe"
+// probeKey follows the prefix. It is longer than a record's key can be after any
+// prefix.
+var probeKey = "probe" + strings.Repeat("-", maxPrefixBytes+store.MaxKeyBytes)
 
 // Check tells whether every primary answers within the call's time, is of a
 // version that works, is no replica and may not evict keys, and whether the

@@ -119,13 +119,13 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	t.Run("a server that is too old", func(t *testing.T) {
 		t.Parallel()
 		client := localredistest.RequireClient(t, localredistest.RequireServer(t, localredis.Options{}))
-		client.AddHook(infoSays{"redis_version:7.", "redis_version:6."})
+		client.AddHook(infoSays("redis_version:7.", "redis_version:6."))
 		requireRefused(t, client, patient, store.ErrUnavailable, "7.0 or later")
 	})
 	t.Run("a server that does not say whether it evicts", func(t *testing.T) {
 		t.Parallel()
 		client := localredistest.RequireClient(t, localredistest.RequireServer(t, localredis.Options{}))
-		client.AddHook(infoSays{"maxmemory_policy:", "other:"})
+		client.AddHook(infoSays("maxmemory_policy:", "other:"))
 		requireRefused(t, client, patient, store.ErrUnavailable, `maxmemory-policy is ""`)
 	})
 	t.Run("one primary of a cluster that may evict keys", func(t *testing.T) {
@@ -139,23 +139,32 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	})
 }
 
-// infoSays is a hook that replaces a text in the answers to INFO.
-type infoSays struct{ old, new string }
-
-func (infoSays) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (infoSays) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+func TestCheckTouchesNoKeyThatARecordCanHave(t *testing.T) {
+	t.Parallel()
+	client := localredistest.RequireClient(t, localredistest.RequireServer(t, localredis.Options{}))
+	var keys []string
+	client.AddHook(hook(func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		if strings.HasPrefix(cmd.Name(), "eval") {
+			keys = append(keys, cmd.Args()[3].(string))
+		}
+		return next(ctx, cmd)
+	}))
+	requireStore(t, client, patient)
+	require.NotEmpty(t, keys)
+	for _, key := range keys {
+		require.Greater(t, len(key), 64+store.MaxKeyBytes, "nor one under a longer prefix")
+	}
 }
 
-func (i infoSays) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
+// infoSays is a hook that replaces a text in the answers to INFO.
+func infoSays(before, after string) redis.Hook {
+	return hook(func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
 		err := next(ctx, cmd)
 		if answer, ok := cmd.(*redis.StringCmd); ok && cmd.Name() == "info" {
-			answer.SetVal(strings.ReplaceAll(answer.Val(), i.old, i.new))
+			answer.SetVal(strings.ReplaceAll(answer.Val(), before, after))
 		}
 		return err
-	}
+	})
 }
 
 func TestPermissions(t *testing.T) {
