@@ -132,28 +132,3 @@ func (s *Store) send(ctx context.Context, run eval, rows []row) ([]any, []error)
 	}
 	return replies, errs
 }
-
-// within returns when do does, or when the context ends: unless the client was
-// told otherwise (ContextTimeoutEnabled), it waits for an answer for as long as
-// its own timeouts and retries say, whatever the context. do then ends later.
-func within[R any](ctx context.Context, do func() (R, error)) (R, error) {
-	type answer struct {
-		value R
-		err   error
-	}
-	var none R
-	if err := ctx.Err(); err != nil {
-		return none, err
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		value, err := do()
-		answered <- answer{value, err}
-	}()
-	select {
-	case a := <-answered:
-		return a.value, a.err
-	case <-ctx.Done():
-		return none, ctx.Err()
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -53,12 +54,27 @@ type primaries interface {
 	ForEachMaster(ctx context.Context, look func(context.Context, *redis.Client) error) error
 }
 
-// look looks at every server that may hold a record.
+// look looks at every server that may hold a record, one after the other: in the
+// client's own goroutines nobody would recover from a panic of a hook.
 func (s *Store) look(ctx context.Context) error {
-	if c, ok := s.client.(primaries); ok {
-		return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return suitable(ctx, node) })
+	c, ok := s.client.(primaries)
+	if !ok {
+		return suitable(ctx, s.client)
 	}
-	return suitable(ctx, s.client)
+	var mu sync.Mutex
+	var nodes []*redis.Client
+	err := c.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		nodes = append(nodes, node)
+		return nil
+	})
+	for _, node := range nodes {
+		if err == nil {
+			err = suitable(ctx, node)
+		}
+	}
+	return err
 }
 
 func suitable(ctx context.Context, server redis.Cmdable) error {

@@ -55,7 +55,9 @@ type Store struct {
 // of a Redis Cluster, and stays the caller's: close it after the store. Its own
 // options say how often a call is repeated (MaxRetries); repetitions are safe,
 // since a record's token tells what was carried out before. A *[redis.Ring] is
-// refused.
+// refused. A hook that panics does so in the goroutine that called the store; only
+// one of a cluster's nodes (OnNewNode) may be run by the client in a goroutine of
+// its own, where a panic ends the process.
 func New(ctx context.Context, client redis.UniversalClient, options Options) (*Store, error) {
 	if err := validClient(client); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package redisstore_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -47,19 +46,6 @@ func requireStore(t testing.TB, client redis.UniversalClient, o redisstore.Optio
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s
-}
-
-// hook is a hook of a client around commands that are sent alone.
-type hook func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error
-
-func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error { return h(ctx, cmd, next) }
 }
 
 // reservation asks for a new call of the given key; each change is applied to it.
