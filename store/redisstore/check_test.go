@@ -3,7 +3,6 @@ package redisstore_test
 import (
 	"context"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -165,45 +164,4 @@ func infoSays(before, after string) redis.Hook {
 		}
 		return err
 	})
-}
-
-func TestPermissions(t *testing.T) {
-	t.Parallel()
-	b := setup(t, patient, nil)
-	// As the error for a permission that is missing lists them.
-	commands := []any{
-		"+info", "+time", "+eval", "+evalsha", "+hset", "+hget", "+hmget", "+hgetall", "+hdel", "+del", "+pexpireat", "+persist",
-	}
-	user := func(t *testing.T, name string, rules ...any) *redis.Client {
-		t.Helper()
-		rules = append([]any{"ACL", "SETUSER", name, "on", ">secret", "~dedupe:*"}, rules...)
-		require.NoError(t, b.client.Do(t.Context(), rules...).Err())
-		return localredistest.RequireClient(t, b.server, func(o *redis.Options) { o.Username, o.Password = name, "secret" })
-	}
-
-	t.Run("the page about stores lists them", func(t *testing.T) {
-		t.Parallel()
-		page, err := os.ReadFile("../../docs/stores.md")
-		require.NoError(t, err)
-		for _, command := range commands {
-			require.Contains(t, string(page), command.(string))
-		}
-	})
-	t.Run("a user with the ones that the error lists can do everything", func(t *testing.T) {
-		t.Parallel()
-		s := requireStore(t, user(t, "enough", commands...), patient)
-		require.NoError(t, walk(t.Context(), s, "walked", []byte("paid")))
-	})
-	for i, missing := range commands {
-		t.Run("a user without "+missing.(string)+" is refused, with the list", func(t *testing.T) {
-			require.NoError(t, b.client.ScriptFlush(t.Context()).Err()) // or EVAL is not needed
-			rest := append(append([]any{}, commands[:i]...), commands[i+1:]...)
-			_, err := redisstore.New(t.Context(), user(t, "no"+missing.(string)[1:], rest...), patient)
-			require.ErrorIs(t, err, store.ErrUnavailable)
-			require.ErrorContains(t, err, "(NOPERM)")
-			for _, command := range commands {
-				require.ErrorContains(t, err, command.(string))
-			}
-		})
-	}
 }

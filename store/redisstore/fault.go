@@ -114,6 +114,7 @@ var meanings = map[string]string{
 	"NOAUTH":      "Redis wants a password",
 	"WRONGPASS":   "Redis refused the login",
 	"NOPERM": "the user lacks a permission: it needs the record's keys and " +
-		"+info +time +eval +evalsha +hset +hget +hmget +hgetall +hdel +del +pexpireat +persist",
+		"+info +time +eval +evalsha +hset +hget +hmget +hgetall +hdel +del +pexpireat +persist, " +
+		"in a cluster also +cluster|slots +command +asking",
 	"WRONGTYPE": "something that is no record stands under the prefix of the records",
 }
