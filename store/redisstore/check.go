@@ -20,6 +20,10 @@ const minVersion = 7
 // prefix.
 var probeKey = "probe" + strings.Repeat("-", maxPrefixBytes+store.MaxKeyBytes)
 
+// probes is how many keys are probed. Their slots lie all over those of a cluster:
+// some belong to another node than the one that a client of a single server has.
+const probes = 20
+
 // Check tells whether every primary answers within the call's time, is of a
 // version that works, is no replica and may not evict keys, and whether the
 // client may run the scripts. Its error wraps [store.ErrUnavailable] and says what
@@ -40,11 +44,17 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// probe tries the scripts' commands on one server.
+// probe tries the scripts' commands, on several nodes where there are some.
 func (s *Store) probe(ctx context.Context) error {
-	replies, err := s.run(ctx, probeScript, []row{{key: s.options.KeyPrefix + probeKey}})
-	if err == nil && replies[0] != "fine" {
-		err = fmt.Errorf("%w: INFO does not tell how long the server has been up", store.ErrUnavailable)
+	rows := make([]row, probes)
+	for i := range rows {
+		rows[i].key = s.options.KeyPrefix + probeKey + strconv.Itoa(i)
+	}
+	replies, err := s.run(ctx, probeScript, rows)
+	for _, reply := range replies {
+		if err == nil && reply != "fine" {
+			err = fmt.Errorf("%w: INFO does not tell how long the server has been up", store.ErrUnavailable)
+		}
 	}
 	return err
 }

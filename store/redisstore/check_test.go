@@ -127,6 +127,12 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		client.AddHook(infoSays("maxmemory_policy:", "other:"))
 		requireRefused(t, client, patient, store.ErrUnavailable, `maxmemory-policy is ""`)
 	})
+	t.Run("a client of one node of a cluster", func(t *testing.T) {
+		t.Parallel()
+		for _, node := range localredistest.RequireCluster(t, localredis.Options{}).Nodes() {
+			requireRefused(t, localredistest.RequireClient(t, node), patient, store.ErrUnavailable, "*redis.ClusterClient (MOVED)")
+		}
+	})
 	t.Run("one primary of a cluster that may evict keys", func(t *testing.T) {
 		t.Parallel()
 		c := localredistest.RequireCluster(t, localredis.Options{})

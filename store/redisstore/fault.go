@@ -110,6 +110,8 @@ var meanings = map[string]string{
 	"MASTERDOWN":  "the replica has lost its primary",
 	"CLUSTERDOWN": "the cluster does not serve the record's slot",
 	"TRYAGAIN":    "the record's slot moves to another node",
+	"MOVED":       "the server is one node of a cluster: connect with a *redis.ClusterClient",
+	"ASK":         "the server is one node of a cluster: connect with a *redis.ClusterClient",
 	"BUSY":        "Redis is busy with somebody's script",
 	"NOAUTH":      "Redis wants a password",
 	"WRONGPASS":   "Redis refused the login",

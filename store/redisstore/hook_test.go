@@ -17,13 +17,20 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/store/redisstore"
 )
 
-// hook is a hook of a client around commands that are sent alone.
+// hook is a hook of a client around each command, or before it in a pipeline.
 type hook func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error
 
 func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if err := h(ctx, cmd, func(context.Context, redis.Cmder) error { return nil }); err != nil {
+				return err
+			}
+		}
+		return next(ctx, cmds)
+	}
 }
 
 func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

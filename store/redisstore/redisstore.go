@@ -48,8 +48,8 @@ type Store struct {
 
 // New returns a store that keeps its records through client, after it has done
 // what [Store.Check] does: it returns an error that says what to do when a server
-// cannot be reached within [Options].CallTimeout, is older than 7.0, is a replica,
-// may evict keys, or refuses to write.
+// cannot be reached within [Options].CallTimeout, is older than 7.0, is a replica, may
+// evict keys, refuses to write, or is a node of a cluster and the client knows no other.
 //
 // The client is that of a single server, of a primary found through Sentinel, or
 // of a Redis Cluster, and stays the caller's: close it after the store. Its own
