@@ -335,6 +335,20 @@ func TestRecordsBehindATransactionPooler(t *testing.T) {
 	require.False(t, b.get(r.Key).Held)
 }
 
+func TestRecordsUnderSettingsForOtherPrograms(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := b.hold(reservation("settings", "1"))
+	_, err := b.pool.Exec(t.Context(), `DO $$ BEGIN
+		EXECUTE format('ALTER DATABASE %I SET DateStyle = German', current_database());
+		EXECUTE format('ALTER DATABASE %I SET array_nulls = off', current_database());
+	END $$`)
+	require.NoError(t, err)
+	require.Contains(t, b.run(command.ExitOK, "records", "list", "--held").out, r.Key)
+	b.run(command.ExitOK, "records", "release", r.Key, "--reason", "x", "--yes")
+	require.False(t, b.get(r.Key).Held)
+}
+
 func TestRecordsInASchemaOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	database := localpgtest.RequireDatabase(t)

@@ -39,8 +39,9 @@ func newExam(ctx context.Context, options Options) (*exam, error) {
 	}
 	own := config.Copy()
 	own.MaxConns, own.MinConns, own.MinIdleConns = 1, 0, 0
-	// One round trip and no named statement: works through any pooler.
-	own.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	// No named statement, and values in binary: it works through any pooler, and under
+	// any setting of the database.
+	own.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	if own.ConnConfig.RuntimeParams["application_name"] == "" {
 		own.ConnConfig.RuntimeParams["application_name"] = "dedupe-doctor"
 	}
