@@ -29,7 +29,7 @@ const (
 	bodyInTx               // a transaction is open
 	bodyDone               // one has committed, without a result to remember
 	bodyRecorded           // one has committed, the record with it
-	bodyDoubtful           // one has, or has not
+	bodyDoubtful           // nobody knows whether one has committed
 	bodyEnded
 )
 
@@ -95,8 +95,8 @@ func (b *body) end() (leaving any, recorded bool) {
 	return b.leaving, b.recorded
 }
 
-// leave answers with the result that a transaction has recorded, whatever the body
-// has returned since: a retry would be answered with it.
+// leave returns the result that the transaction has recorded, whatever the body has
+// returned since: a retry would be answered with it.
 func (e *execution) leave(ctx context.Context, leaving any, err error) (any, error) {
 	e.drop()
 	if err != nil {

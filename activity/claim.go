@@ -12,7 +12,7 @@ import (
 // errUnprotected tells that the policy runs the body without a record.
 var errUnprotected = errors.New("dedupe: store unavailable")
 
-// claim gets hold of the record, or of what it answers. It waits inside the
+// claim acquires the record, or returns what it answers. It waits inside the
 // attempt while another execution owns the record or the store cannot be
 // reached, and comes back later where Temporal lets it.
 func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
@@ -76,7 +76,7 @@ func (e *execution) waits(c store.Claimed) bool {
 	return c.Action == store.ActWait || c.Action == store.ActPending && c.Found.Invocation != e.call.origin.Invocation
 }
 
-// owns tells the actions after which a record belongs to this execution.
+// owns tells whether the record belongs to this execution after an action.
 func owns(a store.Action) bool { return a == store.ActAcquire || a == store.ActVerify }
 
 // tryClaim asks the store once, detached from the attempt's cancellation: who

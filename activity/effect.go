@@ -16,7 +16,7 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
-// effect is what an execution has that is one of a function inside an activity.
+// effect is what only the execution of a function inside an activity has.
 type effect struct {
 	// parent is the execution around it: the activity's, or another effect's.
 	parent *execution

@@ -28,15 +28,16 @@ type execution struct {
 	generation  int
 	unprotected bool
 	// effectBefore is whether an effect was possible when the record was
-	// acquired; what an execution without effect restores.
+	// acquired. An execution that ends without an effect restores it.
 	effectBefore bool
-	// kept points to lease while there is one: it is in the keeper's care, or was.
+	// kept points to lease from the acquisition on, also when the keeper has
+	// dropped it.
 	kept  *keptLease
 	lease keptLease
 
 	// For telemetry: the span, the counts, what a settled result counts as,
-	// whether the outcome is counted; and the time spent on deduplication, to
-	// which that since asked is added unless it is zero.
+	// whether the outcome is counted, the time spent on deduplication, and since
+	// when some is being spent; zero if none is.
 	span     telemetry.Span
 	count    *telemetry.Type
 	executed telemetry.Outcome
@@ -47,8 +48,8 @@ type execution struct {
 	// form is what the request's fingerprint is made of.
 	form []byte
 	// effect is set where this is an effect inside an activity. body is what the
-	// body of an activity has done so far, its effects' included; looks are those
-	// at the lease of this execution.
+	// body of an activity has done so far, its effects' included; looks are the
+	// latest at this execution's lease.
 	effect *effect
 	body   body
 	looks  leaseLook

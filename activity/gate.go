@@ -22,8 +22,8 @@ func newGate(size int, timeout time.Duration) gate {
 	return gate{slots: make(chan struct{}, size), timeout: timeout}
 }
 
-// enter takes a place, which leave gives back. Who is cancelled in the queue gets
-// ctx's error, who waits too long errBusy.
+// enter takes a slot, which leave gives back. A caller that is cancelled in the queue
+// gets ctx's error, one that waits too long errBusy.
 func (g gate) enter(ctx context.Context) error {
 	select {
 	case g.slots <- struct{}{}:

@@ -137,7 +137,7 @@ func (f handleFields) validate() error {
 	return nil
 }
 
-// names tells the converters by their types; Temporal's defaults have no name.
+// names returns the names of the converters' types, empty for Temporal's defaults.
 func (c encoding) names() (data, failing string) {
 	return nameUnless(c.data, converter.GetDefaultDataConverter()), nameUnless(c.failing, temporal.GetDefaultFailureConverter())
 }

@@ -226,8 +226,8 @@ func (i *Interceptor) warnOnce(ctx context.Context, message, activityType string
 	}
 }
 
-// sessionActivity tells the framework's own activities, one of which lives as
-// long as its session.
+// sessionActivity tells whether an activity belongs to the SDK's session framework.
+// One of them lives as long as its session.
 func sessionActivity(name string) bool {
 	return name == "internalSessionCreationActivity" || name == "internalSessionCompletionActivity"
 }

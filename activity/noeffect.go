@@ -24,8 +24,8 @@ func NoEffect(err error) error {
 	return &noEffectError{err}
 }
 
-// sealedError hides the marks within from whoever looks through it: they speak of
-// an effect, and not of the activity around it.
+// sealedError keeps the marks within from being taken for the activity's own: they
+// speak of an effect inside it.
 type sealedError struct{ err error }
 
 func (s *sealedError) Error() string { return s.err.Error() }

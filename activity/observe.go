@@ -39,7 +39,7 @@ func (e *execution) spanAttributes() []attribute.KeyValue {
 	}
 }
 
-// found tells what stood in the record, and of whom.
+// found tells, on the span and in the log, which record was found and whose it is.
 func (e *execution) found(ctx context.Context, claimed store.Claimed) {
 	e.span.Decided(claimed.Action.String(), claimed.Found.RunID)
 	e.span.LinkTo(claimed.Found.TraceParent)
@@ -57,8 +57,8 @@ func (e *execution) found(ctx context.Context, claimed store.Claimed) {
 		"RecordRunID", claimed.Found.RunID, "RecordAttempt", claimed.Found.Attempt, "RecordOwner", claimed.Found.Owner)
 }
 
-// asks begins a time that counts as spent on deduplication, and returns the
-// function that ends it.
+// asks starts the clock of the time spent on deduplication, and returns the function
+// that stops it.
 func (e *execution) asks() func() {
 	e.asked = time.Now()
 	return func() {

@@ -91,7 +91,7 @@ func act(found Record, r Reservation) Action {
 	}
 }
 
-// free tells a record that stands for nothing: its executions ended, or never
+// free tells whether a record protects nothing: its executions ended, or never
 // began, without an effect. A call of another execution may have it.
 func free(found Record) bool {
 	return found.Status != Completed && !found.EffectPossible && !found.Held && !found.LeaseLive()

@@ -51,7 +51,7 @@ func (e *Evictor) Run(ctx context.Context) {
 // maxBackOff makes the longest pause between two passes 16 intervals.
 const maxBackOff = 4
 
-// spread takes a delay by up to a quarter either way.
+// spread varies a delay by up to a quarter in either direction.
 func spread(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
 
 // Pass removes records in batches until fewer than a batch are left to remove,

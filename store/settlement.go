@@ -45,8 +45,8 @@ func (o Outcome) String() string {
 
 // Settlement ends one execution. Complete, Release and Pend need a record in
 // progress, Fail and Hold take one that failed as well. A late owner whose lease
-// ran out may still settle while nobody else has acquired the record: the truth
-// is welcome, and Complete then also ends a hold.
+// ran out may still settle while nobody else has acquired the record: how the call
+// ended is worth knowing, and Complete then also ends a hold.
 type Settlement struct {
 	// Key and Token name the execution.
 	Key   string

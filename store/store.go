@@ -45,8 +45,8 @@ type Store interface {
 
 	// Renew extends leases by their tokens, also those that ran out while
 	// nobody else acquired the record, but none that its owner has given up: a
-	// renewal that was overtaken by a release must not revive it. It does not wait for records that
-	// somebody has locked, but says so.
+	// renewal that comes after a release must not revive it. It does not wait for
+	// records that somebody has locked, but says so.
 	Renew(ctx context.Context, leases []Lease) ([]Renewal, error)
 
 	// Settle ends executions by their tokens: see [Outcome]. A settlement whose

@@ -19,7 +19,7 @@ type registered struct {
 	dynamic bool
 
 	stopTimeout time.Duration
-	stray       bool // no client has told its converters
+	stray       bool // the converters of no client are known
 	started     bool
 	running     bool // StartWorker has succeeded
 }

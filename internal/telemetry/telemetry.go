@@ -25,7 +25,7 @@ type Telemetry struct {
 	held                                                                        metric.Int64Gauge
 	latency, storeLatency                                                       metric.Float64Histogram
 
-	// storeCalls and renewed are attribute sets, made once.
+	// storeCalls, renewed and passEnds are attribute sets, made once.
 	storeCalls map[storeCall]attributes
 	renewed    map[string]attributes
 	passEnds   map[bool]attributes

@@ -77,7 +77,7 @@ func column[A, T any](args []A, field func(*A) T) []T {
 	return out
 }
 
-// argument is a column, or the field itself for the form of a statement for one row.
+// argument is the column of a field, or the field itself for the form for one row.
 func argument[A, T any](args []A, one bool, field func(*A) T) any {
 	if one {
 		return field(&args[0])

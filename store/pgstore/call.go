@@ -51,7 +51,7 @@ func once[R any](ctx context.Context, s *Store, name, key string, do func(contex
 // statement of their own, or with one that other calls' rows travel in too.
 type sharing[A, R any] func(context.Context, []A) ([]R, []error)
 
-// errDivide: the rows' statement failed because of one of them.
+// errDivide marks the rows whose statement failed because of one of them.
 var errDivide = errors.New("dedupe: pgstore: a statement of several rows failed because of one of them")
 
 // divides tells whether each of the rows whose statements failed together is to go

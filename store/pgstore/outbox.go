@@ -11,8 +11,7 @@ type outbox struct {
 	next int // bytes that are about to be sent
 }
 
-// It stands before other messages as one of no bytes, after which there is room for
-// the rest.
+// It is sent before other messages, as one of no bytes that makes room for them.
 
 // Frontend implements pgproto3.FrontendMessage.
 func (*outbox) Frontend() {}

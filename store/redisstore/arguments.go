@@ -19,7 +19,7 @@ func (s *Store) validReservation(r store.Reservation) (string, error) {
 	return r.Key, nil
 }
 
-// terms are the lease and the retention of a reservation.
+// terms are the lease and the retention of a reservation, as scripts take them.
 func terms(r store.Reservation) []any {
 	return []any{microseconds(r.Lease), microseconds(r.Retention)}
 }

@@ -98,7 +98,7 @@ func (r *reader) activities(at position, block ast.Node) {
 	}
 }
 
-// section reads one block of settings. Nothing in it is a policy of defaults.
+// section reads one block of settings. An empty one is a policy of defaults.
 func (r *reader) section(name, path string, at position, block ast.Node) section {
 	s := section{name: name, path: path, at: at, settings: map[string]setting{}}
 	if _, empty := block.(*ast.NullNode); empty && name != "" {
