@@ -54,12 +54,19 @@ func ParseConfig(name string, text []byte) (*Config, error) { return config.Pars
 // ConfigError is what is wrong with a file of policies, found with errors.As.
 type ConfigError = config.Error
 
+// Scope says how far the identity of a call reaches.
+type Scope = activity.Scope
+
 // Scopes, for Policy.Scope.
 const (
 	ScopeWorkflowID = activity.ScopeWorkflowID
 	ScopeExecution  = activity.ScopeExecution
 	ScopeRun        = activity.ScopeRun
 )
+
+// TakeoverPolicy says what happens to a call whose owner is gone and has left no
+// outcome.
+type TakeoverPolicy = store.TakeoverPolicy
 
 // Takeover policies, for Policy.Takeover.
 const (
@@ -68,11 +75,17 @@ const (
 	Verify    = store.Verify
 )
 
+// OtherExecution says what a call gets that meets a record of another execution.
+type OtherExecution = store.OtherExecution
+
 // Answers to a record of another execution, for Policy.OnOtherExecution.
 const (
 	RefuseOther = store.RefuseOther
 	ReplayOther = store.ReplayOther
 )
+
+// OnStoreError says what becomes of a call while the store cannot be reached.
+type OnStoreError = activity.OnStoreError
 
 // Answers to a store that cannot be reached, for Policy.OnStoreError.
 const (
@@ -198,8 +211,8 @@ func CannotTell() Verification { return activity.CannotTell() }
 type Handle = activity.Handle
 
 // PendingHandle returns the handle of the activity that ctx belongs to. Hand it
-// over, then return activity.ErrResultPending. It panics outside an activity and
-// in a local one.
+// over, then return Temporal's activity.ErrResultPending. It panics outside an
+// activity and in a local one.
 func PendingHandle(ctx context.Context) Handle { return activity.PendingHandle(ctx) }
 
 // AsyncOptions are what [CompleteAsync] needs in the process that completes.

@@ -87,7 +87,7 @@
 //
 // # Completing from outside
 //
-// An activity that returns activity.ErrResultPending hands [PendingHandle] over
+// An activity that returns Temporal's activity.ErrResultPending hands [PendingHandle] over
 // first. Whoever has the result, in whatever process, calls [CompleteAsync]: it
 // records the outcome and then tells Temporal, and can be called again after a
 // crash. Until then the record is pending, for the attempt's time and 30 seconds;

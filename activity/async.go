@@ -86,10 +86,10 @@ func (o AsyncOptions) validate(f handleFields) error {
 	return nil
 }
 
-// CompleteAsync ends a call whose body has returned, or will return,
-// activity.ErrResultPending: with the result, or with the error if that is not
-// nil. It records the outcome first, under the token of the handle, and then
-// sends what is recorded to Temporal. After an error that is neither
+// CompleteAsync ends a call whose body has returned, or will return, Temporal's
+// activity.ErrResultPending: with the result, or with the error if that is not nil.
+// It records the outcome first, under the token of the handle, and then sends what
+// is recorded to Temporal. After an error that is neither
 // [ErrStaleHandle] nor [ErrNotWaiting], call it again with the same handle: the
 // first outcome that was recorded is the one that is sent. A *temporal.CanceledError
 // answers a cancellation that Temporal asked for; then nothing is recorded.

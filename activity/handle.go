@@ -51,7 +51,7 @@ type handleFields struct {
 }
 
 // PendingHandle returns the handle of the execution that ctx belongs to, for an
-// activity that returns activity.ErrResultPending and leaves it to somebody
+// activity that returns Temporal's activity.ErrResultPending and leaves it to somebody
 // outside to call [CompleteAsync]. Hand it over before the body returns. In an
 // activity that is not deduplicated the handle completes it at Temporal, and
 // records nothing. It panics outside an activity, and in a local one, which

@@ -64,6 +64,7 @@ func NewPlugin(options activity.Options) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
+	options.Policies = maps.Clone(options.Policies) // which is read until a worker starts
 	return &Plugin{options: options, workers: map[string]*registered{}, warned: map[string]bool{}, evictor: e}, nil
 }
 

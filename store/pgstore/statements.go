@@ -41,15 +41,22 @@ const leaseEnd = `CASE WHEN r.status <> 'in_progress' OR r.lease_expires_at = ` 
         ELSE greatest(r.lease_expires_at, pg_postmaster_start_time() + r.lease_ms * interval '1 millisecond') END`
 
 // recordColumns are the columns of a record as scanRecord reads them.
-const recordColumns = `
+const recordColumns = columnsBefore + `
+    r.response_body, coalesce(r.result_size, 0), coalesce(r.tombstone, ''), r.failure,` + columnsAfter
+
+// The columns before and after the bytes of a record.
+const (
+	columnsBefore = `
     r.key, r.record_version::integer, r.status, r.request_hash, r.owner_token::text,
     r.takeover_policy, r.effect_possible, r.held_since IS NOT NULL, r.pending, r.non_retryable,
     r.generation, r.acquisitions,
-    (date_part('epoch', ` + leaseEnd + ` - clock_timestamp()) * 1000000)::bigint,
-    r.response_body, coalesce(r.result_size, 0), coalesce(r.tombstone, ''), r.failure,
+    (date_part('epoch', ` + leaseEnd + ` - clock_timestamp()) * 1000000)::bigint,`
+
+	columnsAfter = `
     r.created_at, r.updated_at, r.expires_at,
     r.lineage, r.invocation, r.namespace, r.workflow_id, r.run_id, r.activity_id,
     r.activity_type, r.scheduled_at, r.attempt, r.owner, r.trace_parent`
+)
 
 // recordPacked is a record as one column, whose binary form packedRecord reads. A
 // statement that has nothing to answer is spared the columns: describing them costs the

@@ -10,15 +10,8 @@ import "strings"
 // recordColumns does not have, and then the same with nothing for the bytes.
 const entryColumns = `
     r.held_since, r.lease_ms, r.lease_expires_at = ` + givenUp + `,
-    r.response_body IS NOT NULL, coalesce(octet_length(r.failure), 0)::bigint,
-    r.key, r.record_version::integer, r.status, r.request_hash, r.owner_token::text,
-    r.takeover_policy, r.effect_possible, r.held_since IS NOT NULL, r.pending, r.non_retryable,
-    r.generation, r.acquisitions,
-    (extract(epoch FROM ` + leaseEnd + ` - clock_timestamp()) * 1000000)::bigint,
-    NULL::bytea, coalesce(r.result_size, 0), coalesce(r.tombstone, ''), NULL::bytea,
-    r.created_at, r.updated_at, r.expires_at,
-    r.lineage, r.invocation, r.namespace, r.workflow_id, r.run_id, r.activity_id,
-    r.activity_type, r.scheduled_at, r.attempt, r.owner, r.trace_parent`
+    r.response_body IS NOT NULL, coalesce(octet_length(r.failure), 0)::bigint,` + columnsBefore + `
+    NULL::bytea, coalesce(r.result_size, 0), coalesce(r.tombstone, ''), NULL::bytea,` + columnsAfter
 
 // selected are the conditions of a query, $3 to $10 and $12, on a row r.
 const selected = `($3::text = '' OR r.status = $3::text)
