@@ -3,7 +3,6 @@ package migrations_test
 import (
 	"context"
 	"net"
-	"strings"
 	"testing"
 	"time"
 
@@ -57,31 +56,25 @@ func requireSilentServer(t *testing.T) string {
 	return listener.Addr().String() // the kernel accepts on its own
 }
 
-// However a URL is broken, its password is not printed: neither whole nor the
-// part of it that was taken for something else.
+// Every way into the package refuses a URL whose password may have become the
+// name of the database, which errors of the driver quote.
 func TestBrokenURL(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{
-		"",
-		"nonsense",
-		"postgres://me:hunter/secret@host/db",
-		"postgres://me:hunter#secret@host/db",
-		"postgres://me:hunter?secret@host/db",
-		"postgres://me:hunter%zzsecret@host/db",
-		"postgres://me:hunter@secret@host:port/db",
-		"postgres://me:huntersecret@host:port/db",
-		"postgres://me:huntersecret@host/db?sslmode=sometimes",
-		"postgres://me:huntersecret@host/db?connect_timeout=soon",
-		"mysql://me:huntersecret@host/db",
-		"host=h password='hunter secret",
-		"host=h password=hunter secret",
-	} {
-		_, err := migrations.ReadStatus(t.Context(), url, migrations.Options{ConnectTimeout: time.Second})
-		require.ErrorContains(t, err, "dedupe: migrations: ", url)
-		for part := range strings.FieldsSeq("hunter secret") {
-			require.NotContains(t, err.Error(), part, url)
-		}
+	ways := map[string]func(string) error{
+		"Up":   func(url string) error { _, err := migrations.Up(t.Context(), url, migrations.Options{}); return err },
+		"Down": func(url string) error { _, err := migrations.Down(t.Context(), url, migrations.Options{}); return err },
+		"ReadStatus": func(url string) error {
+			_, err := migrations.ReadStatus(t.Context(), url, migrations.Options{})
+			return err
+		},
+		"Check": func(url string) error { return migrations.Check(t.Context(), url, migrations.Options{}) },
 	}
-	_, err := migrations.ReadStatus(t.Context(), "postgres://me:pw@host/db?sslmode=sometimes", migrations.Options{})
-	require.ErrorContains(t, err, "sslmode", "where the URL is well-formed, the reason is told")
+	for name, way := range ways {
+		err := way("postgres://me:/hunter2@127.0.0.1:1/shop")
+		require.ErrorContains(t, err, "dedupe: migrations: the database URL cannot be understood", name)
+		require.ErrorContains(t, err, "percent-encoded", name)
+		require.NotContains(t, err.Error(), "hunter2", name)
+		require.ErrorContains(t, way("postgres://me:pw@host/db?sslmode=sometimes"), "sslmode is invalid", name)
+		require.ErrorContains(t, way(""), "dedupe: migrations: the database URL is empty", name)
+	}
 }

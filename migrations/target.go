@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/pgurl"
 )
 
 // target is a database that can be connected to, with the options' defaults
@@ -28,11 +27,9 @@ func newTarget(databaseURL string, options Options) (*target, error) {
 	if databaseURL == "" {
 		return nil, errEmptyURL
 	}
-	// The pool's parser, because the application's URL may carry pool_max_conns
-	// and the like, which Postgres itself would refuse.
-	pool, err := pgxpool.ParseConfig(databaseURL)
+	pool, err := pgurl.Parse(databaseURL)
 	if err != nil {
-		return nil, parseError(databaseURL, err)
+		return nil, fmt.Errorf("dedupe: migrations: %w", err)
 	}
 	config := pool.ConnConfig
 	// One round trip and no named statement: also a transaction pooler must
@@ -93,19 +90,4 @@ func closeConn(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	_ = conn.Close(ctx)
-}
-
-// parseError tells the reason only where no part of a password can stand in
-// it: in a malformed URL a password may be taken for a host, a port or a path.
-func parseError(databaseURL string, err error) error {
-	const text = "dedupe: migrations: the database URL cannot be understood"
-	u, urlErr := url.Parse(databaseURL)
-	wellFormed := urlErr == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql") &&
-		!strings.Contains(u.Path+u.RawQuery+u.Fragment, "@")
-	var parse *pgconn.ParseConfigError
-	if cause := errors.Unwrap(err); wellFormed && errors.As(err, &parse) && cause != nil {
-		return fmt.Errorf("%s: %w", text, cause)
-	}
-	return errors.New(text + " (it is not shown, since it may hold a password); it should look like " +
-		"postgres://user:password@host:5432/database, with / ? # @ % in the password percent-encoded")
 }

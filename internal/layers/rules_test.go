@@ -61,12 +61,16 @@ var rules = []rule{
 		why: "the suite is for stores of any kind, also those of others",
 	},
 	{
-		layer: "migrations", never: []string{"go.temporal.io/", "github.com/redis/", "github.com/spf13/cobra"},
+		layer: "migrations", may: []string{"internal/pgurl"}, never: []string{"go.temporal.io/", "github.com/redis/", "github.com/spf13/cobra"},
 		why: "migrations know versions and connections, not records; and stores must not compile golang-migrate",
 	},
 	{
 		layer: "internal/...", may: []string{"internal/...", "store"}, never: append(slices.Clone(drivers), "github.com/spf13/cobra"),
 		why: "what the layers share lies below them",
+	},
+	{
+		layer: "internal/pgurl", never: tooling,
+		why: "a URL of Postgres is read by its driver, and by nothing that connects",
 	},
 	{
 		layer: "internal/localpg/...", may: []string{"internal/..."},

@@ -2,14 +2,17 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
 )
 
 // evictCallTimeout bounds one batch: an operator waits longer than a worker may.
@@ -53,19 +56,17 @@ What was removed before an error stays removed; run it again.`,
 			if err := output.validate(); err != nil {
 				return err
 			}
-			a, err := (&adminFlags{database: database, timeout: evictCallTimeout}).open(c.Context(), env)
+			url, err := database.resolve(env)
 			if err != nil {
 				return err
 			}
-			defer a.close()
-			e, err := store.NewEvictor(a.records, store.EvictorOptions{
+			pass, err := evictOnce(c.Context(), url, database.schema, store.EvictorOptions{
 				BatchSize: batchSize, Rest: cmp.Or(rest, -1), MaxBatches: maxBatches,
 				Logger: slog.New(slog.DiscardHandler), // what it would say is printed
 			})
 			if err != nil {
 				return err
 			}
-			pass := e.Pass(c.Context())
 			if err := output.print(env.Out, evictionSummary(pass), func(out io.Writer) error { return printPass(out, pass) }); err != nil {
 				return err
 			}
@@ -78,6 +79,26 @@ What was removed before an error stays removed; run it again.`,
 	c.Flags().IntVar(&rest, "rest", 1, "pause after a batch for so many times as long as it took, up to a second; workers do for 19 times")
 	c.Flags().IntVar(&maxBatches, "max-batches", 0, "stop after so many batches; 0 goes on until nothing is left")
 	return c
+}
+
+// evictOnce makes one pass. Its error says that there was none.
+func evictOnce(ctx context.Context, url, schema string, o store.EvictorOptions) (store.Pass, error) {
+	pool, err := pgxpool.New(ctx, url)
+	if err != nil {
+		// The driver's error quotes the URL.
+		return store.Pass{}, usagef("dedupe: evict: --database-url or DATABASE_URL is no Postgres URL")
+	}
+	defer pool.Close()
+	s, err := pgstore.New(ctx, pool, pgstore.Options{Schema: schema, CallTimeout: evictCallTimeout})
+	if err != nil {
+		return store.Pass{}, err
+	}
+	defer s.Close()
+	e, err := store.NewEvictor(s, o)
+	if err != nil {
+		return store.Pass{}, err
+	}
+	return e.Pass(ctx), nil
 }
 
 func evictionSummary(p store.Pass) evicted {

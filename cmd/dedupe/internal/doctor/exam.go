@@ -2,13 +2,14 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/pgurl"
 )
 
 // exam is the state of one examination: what later checks know from earlier
@@ -31,11 +32,9 @@ type tables struct {
 }
 
 func newExam(ctx context.Context, options Options) (*exam, error) {
-	config, err := pgxpool.ParseConfig(options.DatabaseURL)
+	config, err := pgurl.Parse(options.DatabaseURL)
 	if err != nil {
-		// The parser's text can quote parts of a password.
-		return nil, errors.New("dedupe: doctor: the database URL cannot be understood (it is not shown, since it may hold a password); " +
-			"it should look like postgres://user:password@host:5432/database, with / ? # @ % in the password percent-encoded")
+		return nil, fmt.Errorf("dedupe: doctor: %w", err)
 	}
 	own := config.Copy()
 	own.MaxConns, own.MinConns, own.MinIdleConns = 1, 0, 0

@@ -26,6 +26,7 @@ func TestOptions(t *testing.T) {
 		"Options.StuckAfter is -1s":               {DatabaseURL: link, StuckAfter: -time.Second},
 		"Options.Timeout is 1µs":                  {DatabaseURL: link, Timeout: time.Microsecond},
 		"the database URL cannot be understood":   {DatabaseURL: "postgres://me:s3:cret@x:y/z"},
+		"percent-encoded":                         {DatabaseURL: "postgres://me:/s3cret@127.0.0.1:1/x"},
 		"stopped before the check database":       {DatabaseURL: link},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 0)
