@@ -1,8 +1,14 @@
 package command
 
 import (
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/pgurl"
 )
+
+// maxIdentifier is the length at which Postgres cuts names, silently.
+const maxIdentifier = 63
 
 // databaseFlags say which tables are meant.
 type databaseFlags struct {
@@ -19,13 +25,30 @@ func (f *databaseFlags) register(c *cobra.Command) {
 		"Postgres schema of the tables; defaults to the first one\non the connection's search_path, most often public")
 }
 
-// resolve returns the URL from the flag or the environment.
-func (f *databaseFlags) resolve(env Env) (string, error) {
-	if f.url != "" {
-		return f.url, nil
+// resolve returns the URL from the flag or the environment, and what it says. It
+// refuses a URL that cannot be understood, without showing it, and a schema that
+// cannot be.
+func (f *databaseFlags) resolve(env Env) (string, *pgxpool.Config, error) {
+	if err := f.validateSchema(); err != nil {
+		return "", nil, err
 	}
-	if url := env.Getenv("DATABASE_URL"); url != "" {
-		return url, nil
+	url := f.url
+	if url == "" {
+		url = env.Getenv("DATABASE_URL")
 	}
-	return "", usagef("dedupe: no database: give --database-url, or set DATABASE_URL")
+	if url == "" {
+		return "", nil, usagef("dedupe: no database: give --database-url, or set DATABASE_URL")
+	}
+	config, err := pgurl.Parse(url)
+	if err != nil {
+		return "", nil, usagef("dedupe: %w", err)
+	}
+	return url, config, nil
+}
+
+func (f *databaseFlags) validateSchema() error {
+	if len(f.schema) > maxIdentifier {
+		return usagef("dedupe: --schema is %d bytes long, Postgres keeps %d", len(f.schema), maxIdentifier)
+	}
+	return nil
 }

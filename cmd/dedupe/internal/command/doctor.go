@@ -91,7 +91,7 @@ func (f *doctorFlags) run(c *cobra.Command, env Env) (err error) {
 	}
 	f.options.Schema = f.database.schema
 	f.options.Temporal.APIKey = env.Getenv("TEMPORAL_API_KEY")
-	if f.options.DatabaseURL, err = f.database.resolve(env); err != nil {
+	if f.options.DatabaseURL, _, err = f.database.resolve(env); err != nil {
 		return err
 	}
 	report, err := doctor.Run(c.Context(), f.options)

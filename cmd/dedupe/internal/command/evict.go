@@ -56,11 +56,11 @@ What was removed before an error stays removed; run it again.`,
 			if err := output.validate(); err != nil {
 				return err
 			}
-			url, err := database.resolve(env)
+			_, config, err := database.resolve(env)
 			if err != nil {
 				return err
 			}
-			pass, err := evictOnce(c.Context(), url, database.schema, store.EvictorOptions{
+			pass, err := evictOnce(c.Context(), config, database.schema, store.EvictorOptions{
 				BatchSize: batchSize, Rest: cmp.Or(rest, -1), MaxBatches: maxBatches,
 				Logger: slog.New(slog.DiscardHandler), // what it would say is printed
 			})
@@ -82,11 +82,10 @@ What was removed before an error stays removed; run it again.`,
 }
 
 // evictOnce makes one pass. Its error says that there was none.
-func evictOnce(ctx context.Context, url, schema string, o store.EvictorOptions) (store.Pass, error) {
-	pool, err := pgxpool.New(ctx, url)
+func evictOnce(ctx context.Context, config *pgxpool.Config, schema string, o store.EvictorOptions) (store.Pass, error) {
+	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		// The driver's error quotes the URL.
-		return store.Pass{}, usagef("dedupe: evict: --database-url or DATABASE_URL is no Postgres URL")
+		return store.Pass{}, err
 	}
 	defer pool.Close()
 	s, err := pgstore.New(ctx, pool, pgstore.Options{Schema: schema, CallTimeout: evictCallTimeout})

@@ -98,14 +98,6 @@ func TestEvict(t *testing.T) {
 		require.Contains(t, got.err, "dedupe migrate up")
 	})
 
-	t.Run("shows no password of a URL that is none", func(t *testing.T) {
-		t.Parallel()
-		got := run(t, "postgres://me:s3cret@host:port/x", "evict")
-		require.Equal(t, command.ExitUsage, got.code)
-		require.NotContains(t, got.err, "s3cret")
-		require.Contains(t, got.err, "the database's URL cannot be read")
-	})
-
 	t.Run("refuses what cannot be meant", func(t *testing.T) {
 		t.Parallel()
 		for want, args := range map[string][]string{

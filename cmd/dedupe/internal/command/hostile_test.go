@@ -74,13 +74,11 @@ func TestWrongArgumentsEndWithTheirCode(t *testing.T) {
 		url  string
 		args []string
 	}{
-		"a key that is no text":        {nowhere, []string{"records", "show", "bad\xff"}},
-		"a key with a zero byte":       {nowhere, []string{"records", "release", "bad\x00", "--reason", "x"}},
-		"a workflow that is no text":   {nowhere, []string{"records", "list", "--workflow", "bad\xff"}},
-		"a lock timeout before now":    {nowhere, []string{"migrate", "up", "--lock-timeout", "-1s"}},
-		"a lock timeout of nothing":    {nowhere, []string{"migrate", "up", "--lock-timeout", "1ns"}},
-		"a URL that is none, to evict": {"s3cret", []string{"evict"}},
-		"a URL that is none, to count": {"s3cret", []string{"stats"}},
+		"a key that is no text":      {nowhere, []string{"records", "show", "bad\xff"}},
+		"a key with a zero byte":     {nowhere, []string{"records", "release", "bad\x00", "--reason", "x"}},
+		"a workflow that is no text": {nowhere, []string{"records", "list", "--workflow", "bad\xff"}},
+		"a lock timeout before now":  {nowhere, []string{"migrate", "up", "--lock-timeout", "-1s"}},
+		"a lock timeout of nothing":  {nowhere, []string{"migrate", "up", "--lock-timeout", "1ns"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,6 +86,37 @@ func TestWrongArgumentsEndWithTheirCode(t *testing.T) {
 			require.Equal(t, command.ExitUsage, got.code, got.err)
 			require.NotContains(t, got.err, "s3cret")
 		})
+	}
+}
+
+// databaseCommands are all commands that take a URL.
+var databaseCommands = [][]string{
+	{"stats"}, {"records", "list"}, {"records", "find", "--workflow", "w", "--activity", "a"}, {"records", "show", "k"},
+	{"records", "audit"}, {"records", "release", "k", "--reason", "x"}, {"evict"}, {"doctor"},
+	{"migrate", "status"}, {"migrate", "up"}, {"migrate", "down", "--yes"},
+}
+
+// A URL that cannot be used is one mistake, whatever the command: one code, one
+// text with the cause, and no part of the password.
+func TestURLsThatCannotBeUnderstood(t *testing.T) {
+	t.Parallel()
+	const hint = "percent-encoded"
+	for url, want := range map[string]string{
+		"s3cret":                                                           "it should look like postgres://user:password@host:5432/database",
+		"postgres://me:/s3cret@127.0.0.1:1/x":                              hint,
+		"postgres://me:s3cret@host:port/x":                                 hint,
+		"postgres://me:s3cret@127.0.0.1:1/x?sslmode=bogus":                 "sslmode is invalid",
+		"postgres://me:s3cret@127.0.0.1:1/x?connect_timeout=abc":           "invalid connect_timeout",
+		"postgres://me:s3cret@127.0.0.1:1/x?default_query_exec_mode=bogus": "invalid default_query_exec_mode",
+	} {
+		for _, args := range databaseCommands {
+			got := run(t, url, args...)
+			require.Equal(t, command.ExitUsage, got.code, "%v: %s", args, got.err)
+			require.True(t, strings.HasPrefix(got.err, "dedupe: the database URL cannot be understood"), got.err)
+			require.Contains(t, got.err, want)
+			require.Equal(t, want == hint, strings.Contains(got.err, hint), got.err)
+			require.NotContains(t, got.err, "s3cret")
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,19 @@ func (f *migrateFlags) resolve(env Env) (string, error) {
 	if f.lockTimeout < time.Millisecond || f.lockTimeout > 24*24*time.Hour {
 		return "", usagef("dedupe: --lock-timeout must be 1ms to 576h, not %v", f.lockTimeout)
 	}
-	return f.database.resolve(env)
+	if err := f.validateSchema(); err != nil {
+		return "", err
+	}
+	url, _, err := f.database.resolve(env)
+	return url, err
+}
+
+// validateSchema refuses a schema that Postgres lets nobody create.
+func (f *migrateFlags) validateSchema() error {
+	if strings.HasPrefix(f.database.schema, "pg_") {
+		return usagef("dedupe: --schema %s: names that begin with pg_ are reserved by Postgres", f.database.schema)
+	}
+	return nil
 }
 
 func newMigrate(env Env) *cobra.Command {

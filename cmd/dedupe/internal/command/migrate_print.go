@@ -30,6 +30,9 @@ func newMigratePrint(env Env, flags *migrateFlags) *cobra.Command {
 			if err := validateSteps(c, steps); err != nil {
 				return err
 			}
+			if err := flags.validateSchema(); err != nil {
+				return err
+			}
 			direction := migrations.DirectionUp
 			if len(args) == 1 {
 				direction = migrations.Direction(args[0])

@@ -37,13 +37,9 @@ func (f *adminFlags) open(ctx context.Context, env Env) (*admin, error) {
 	if f.timeout < time.Second {
 		return nil, usagef("dedupe: --timeout must be 1s or more, not %v", f.timeout)
 	}
-	url, err := f.database.resolve(env)
+	url, config, err := f.database.resolve(env)
 	if err != nil {
 		return nil, err
-	}
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil { // its text may quote the URL
-		return nil, usagef("dedupe: the database's URL cannot be read: want postgres://user:password@host:5432/database")
 	}
 	if !strings.Contains(url, "default_query_exec_mode") {
 		// It works behind every pooler, and under every setting of the database.
