@@ -22,7 +22,7 @@ func TestLane(t *testing.T) {
 		t.Parallel()
 		lane := open(t, bench, crashtest.LaneOptions{Orders: 1, DatabaseURL: "postgres://nobody@127.0.0.1:1/none"})
 		require.ErrorContains(t, lane.Pay(t.Context()), "a worker failed")
-		require.ErrorContains(t, lane.Close(t.Context()), "cannot reach the database")
+		require.ErrorContains(t, lane.Close(t.Context()), "cannot connect to the database")
 	})
 	t.Run("options that cannot be used are named", func(t *testing.T) {
 		t.Parallel()

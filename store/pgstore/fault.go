@@ -60,6 +60,7 @@ func (s *Store) fault(ctx context.Context, name, key string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("dedupe: %s: %w", name, ctx.Err())
 	}
+	var connect *pgconn.ConnectError
 	f := &fault{kind: store.ErrUnavailable, text: name + ": " + describe(err)}
 	errors.As(err, &f.cause)
 	switch code := sqlState(err); {
@@ -68,7 +69,7 @@ func (s *Store) fault(ctx context.Context, name, key string, err error) error {
 		f.text = fmt.Sprintf("%s: key %q: %s", name, key, describe(err))
 	case code == codeUndefinedTable, code == codeUndefinedColumn:
 		f.kind = store.ErrSchema
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &connect):
 		f.text = fmt.Sprintf("%s: no answer within %v", name, s.options.CallTimeout)
 	}
 	return f
@@ -78,24 +79,16 @@ func (s *Store) fault(ctx context.Context, name, key string, err error) error {
 // values.
 func describe(err error) string {
 	var answer *pgconn.PgError
-	if errors.As(err, &answer) {
-		text := meaning(answer.Code)
-		if answer.ConstraintName != "" {
-			text += ", constraint " + answer.ConstraintName
-		}
-		return fmt.Sprintf("%s (SQLSTATE %s)", text, answer.Code)
-	}
 	var network *net.OpError
-	var lookup *net.DNSError
 	var connect *pgconn.ConnectError
 	var scan scanError
 	switch {
-	case errors.As(err, &lookup):
-		return "cannot connect to the database: no such host " + lookup.Name
+	case errors.As(err, &connect):
+		return "cannot connect to the database: " + reasons(connect)
+	case errors.As(err, &answer):
+		return answered(answer)
 	case errors.As(err, &network):
 		return "cannot reach the database: " + network.Error()
-	case errors.As(err, &connect):
-		return "cannot connect to the database"
 	case err.Error() == "closed pool": // puddle's, which pgx does not export
 		return "the pool is closed"
 	case errors.As(err, &scan):
@@ -107,6 +100,18 @@ func describe(err error) string {
 	default:
 		return fmt.Sprintf("the driver failed with a %T", err)
 	}
+}
+
+// answered says what the database has answered.
+func answered(answer *pgconn.PgError) string {
+	text := meaning(answer.Code)
+	switch {
+	case strings.HasPrefix(answer.Message, unsupportedParameter):
+		text = "the pooler refuses a parameter of the connection string: " + answer.Message
+	case answer.ConstraintName != "":
+		text += ", constraint " + answer.ConstraintName
+	}
+	return fmt.Sprintf("%s (SQLSTATE %s)", text, answer.Code)
 }
 
 // meaning puts an SQLSTATE into words and says what to do, where that is known.

@@ -98,6 +98,10 @@ const (
 // database answered about a record is never an error, so nothing of that kind
 // comes here.
 func retryable(err error) bool {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) && lasting(connect) {
+		return false
+	}
 	if code := sqlState(err); code != "" {
 		switch code {
 		case codeSerialization, codeDeadlock, codeCancelled, codeLockTimeout, codeChangedPlan:

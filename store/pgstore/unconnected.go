@@ -1,0 +1,88 @@
+package pgstore
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// refusals are parts of the driver's texts, and of a pooler's, for what no second
+// try changes; there are no types for them.
+var refusals = []string{
+	"server refused TLS connection", "require_auth check failed", "channel binding required", "failed SASL auth", "failed GSS auth",
+	"server protocol version too low", unsupportedParameter,
+}
+
+// unsupportedParameter is how PgBouncer refuses a parameter of the connection
+// string, with a code that it also has for what passes.
+const unsupportedParameter = "unsupported startup parameter"
+
+// lasting tells whether a connection failed for a reason that does not pass by
+// itself, at every address that was tried. A server of the wrong kind is none: a
+// failover makes it the right one.
+func lasting(connect *pgconn.ConnectError) bool {
+	return !slices.ContainsFunc(attempted(connect), func(err error) bool { return !refusal(err) })
+}
+
+func refusal(err error) bool {
+	var unverified *tls.CertificateVerificationError
+	var header tls.RecordHeaderError
+	var alert tls.AlertError
+	if errors.As(err, &unverified) || errors.As(err, &header) || errors.As(err, &alert) {
+		return true
+	}
+	if sqlState(err) == "" && lostConnection(err) {
+		return false
+	}
+	return slices.ContainsFunc(refusals, func(part string) bool { return strings.Contains(err.Error(), part) })
+}
+
+// attempted are the errors of the addresses that the driver has tried.
+func attempted(connect *pgconn.ConnectError) []error {
+	var several interface{ Unwrap() []error }
+	if errors.As(connect, &several) {
+		return several.Unwrap()
+	}
+	return []error{connect.Unwrap()}
+}
+
+// reasons says why no connection was made, once for each address. The driver's
+// texts have addresses in them, and no credentials; what the server has answered
+// is told by its code.
+func reasons(connect *pgconn.ConnectError) string {
+	var texts []string
+	for _, err := range attempted(connect) {
+		if text := failure(err); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+func failure(err error) string {
+	where, _, found := strings.Cut(err.Error(), "): ") // address (host): what failed: why
+	if found {
+		where += "): "
+	} else {
+		where = ""
+	}
+	var answer *pgconn.PgError
+	var lookup *net.DNSError
+	var network *net.OpError
+	switch {
+	case errors.As(err, &answer):
+		return where + answered(answer)
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return "no such host " + lookup.Name
+	case errors.Is(err, context.DeadlineExceeded):
+		return where + "no answer in time"
+	case errors.As(err, &network) && network.Op == "dial":
+		return network.Error()
+	}
+	return err.Error()
+}
