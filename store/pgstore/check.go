@@ -3,6 +3,8 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -26,11 +28,32 @@ func (s *Store) Check(ctx context.Context) error {
 	return err
 }
 
+// CheckConnection tells whether a database answers within a time, where a store's own
+// calls may take longer: for programs that somebody waits for. It tries again what may
+// pass in that time. Its errors are [store.ErrUnavailable], and say why.
+func CheckConnection(ctx context.Context, pool Pool, within time.Duration) error {
+	s := &Store{options: Options{CallTimeout: within}}
+	bounded, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	_, err := retried(bounded, s, retryable, func(ctx context.Context) (struct{}, error) {
+		_, err := pool.Exec(ctx, pingSQL)
+		return struct{}{}, err
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil && retryable(err):
+		return fmt.Errorf("%w (tried for %v)", s.fault(ctx, "connect", "", err), within)
+	}
+	return s.fault(ctx, "connect", "", err)
+}
+
 func (s *Store) look(ctx context.Context) (st state, err error) {
 	err = s.lookAtSession(ctx, &st)
 	switch {
 	case err != nil:
 		return st, err
+	case s.options.ReadOnly:
 	case st.standby:
 		return st, fmt.Errorf("%w: the database is a standby: connect to the primary, "+
 			"for instance with target_session_attrs=read-write", store.ErrUnavailable)
@@ -41,7 +64,8 @@ func (s *Store) look(ctx context.Context) (st state, err error) {
 	if err := st.settings.fault(); err != nil {
 		return st, err
 	}
-	err = query(ctx, s.pool, s.sql.checkSchema, []any{s.sql.records}, func(rows pgx.Rows) error {
+	privileges := s.options.privileges()
+	err = query(ctx, s.pool, s.sql.checkSchema, []any{s.sql.records, privileges}, func(rows pgx.Rows) error {
 		return rows.Scan(&st.version, &st.privileges, &st.table)
 	})
 	switch {
@@ -57,8 +81,8 @@ func (s *Store) look(ctx context.Context) (st state, err error) {
 		return st, fmt.Errorf("%w: %s is a view or something else that is no table: name the table behind it in Options.Table, or put its schema first in the search_path",
 			store.ErrSchema, s.sql.records)
 	case !st.privileges:
-		return st, fmt.Errorf("%w: the database user needs SELECT, INSERT, UPDATE and DELETE on %s",
-			store.ErrUnavailable, s.sql.records)
+		return st, fmt.Errorf("%w: the database user needs %s on %s",
+			store.ErrUnavailable, strings.Join(privileges, ", "), s.sql.records)
 	}
 	return st, nil
 }

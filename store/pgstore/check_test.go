@@ -158,7 +158,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 				return err
 			}
 		})
-		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, "needs SELECT, INSERT, UPDATE and DELETE")
+		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, "needs SELECT, INSERT, UPDATE, DELETE on")
 	})
 }
 

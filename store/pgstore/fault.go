@@ -58,7 +58,10 @@ func (s *Store) fault(ctx context.Context, name, key string, err error) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("dedupe: %s: %w", name, ctx.Err())
+		if cut := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded); cut {
+			return fmt.Errorf("dedupe: %s: %w", name, ctx.Err())
+		}
+		return fmt.Errorf("dedupe: %s: %w; the last error was: %s", name, ctx.Err(), describe(err))
 	}
 	var connect *pgconn.ConnectError
 	f := &fault{kind: store.ErrUnavailable, text: name + ": " + describe(err)}

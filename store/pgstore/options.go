@@ -35,6 +35,11 @@ type Options struct {
 	// the default. Defaults to idempotency_records.
 	Table string
 
+	// ReadOnly is for programs that only look: [New] and [Store.Check] then take a
+	// standby, a session that is read-only, and a user who has SELECT alone, and calls
+	// that write fail by themselves. Defaults to false.
+	ReadOnly bool
+
 	// CallTimeout bounds each call of the store with all of its retries, also
 	// where the caller's context has no deadline or a later one. Defaults to
 	// 5 seconds.
@@ -88,12 +93,12 @@ func (o Options) validate() error {
 	return nil
 }
 
-// name is a table's as it stands in statements.
-func (o Options) name(table string) string {
-	if o.Schema == "" {
-		return pgx.Identifier{table}.Sanitize()
+// privileges are what the user needs on the records.
+func (o Options) privileges() []string {
+	if o.ReadOnly {
+		return []string{"SELECT"}
 	}
-	return pgx.Identifier{o.Schema, table}.Sanitize()
+	return []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
 }
 
 // connections is the size of the store's own pool. Calls that gather need one for each
@@ -118,4 +123,12 @@ func (o Options) withDefaults() Options {
 		o.BatchesInFlight = defaultBatchesInFlight
 	}
 	return o
+}
+
+// name is a table's as it stands in statements.
+func (o Options) name(table string) string {
+	if o.Schema == "" {
+		return pgx.Identifier{table}.Sanitize()
+	}
+	return pgx.Identifier{o.Schema, table}.Sanitize()
 }

@@ -406,18 +406,19 @@ const (
 	intactSQL          = `RELEASE SAVEPOINT dedupe_in_tx_intact; SET CONSTRAINTS ALL IMMEDIATE`
 )
 
-// checkSessionSQL tells whether the session can write, and its settings.
+const pingSQL = `SELECT 1`
+
+// checkSessionSQL tells whether the session can write.
 const checkSessionSQL = `
 SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on',
     current_setting('bytea_output'), current_setting('DateStyle'), current_setting('array_nulls'),
     current_setting('standard_conforming_strings'), pg_client_encoding()::text, current_setting('server_encoding')`
 
-// checkSchemaSQL tells the version of the tables, whether the records may be used, and
-// whether they stand in a table: a row of a view has no place to find it by.
+// checkSchemaSQL tells the version of the tables, whether the user has some privileges on
+// the records, and whether they stand in a table: a row of a view has no place to find it by.
 const checkSchemaSQL = `
 SELECT coalesce(max(v.version), 0),
-    has_table_privilege($1::text, 'SELECT') AND has_table_privilege($1::text, 'INSERT')
-    AND has_table_privilege($1::text, 'UPDATE') AND has_table_privilege($1::text, 'DELETE'),
+    (SELECT bool_and(has_table_privilege($1::text, p)) FROM unnest($2::text[]) p),
     (SELECT c.relkind IN ('r', 'p') FROM pg_class c WHERE c.oid = $1::text::regclass)
 FROM {version} v`
 

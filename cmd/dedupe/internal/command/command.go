@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -42,13 +43,25 @@ func Run(ctx context.Context, args []string, env Env) int {
 	if errors.As(err, &silent) {
 		return silent.code
 	}
-	_, _ = fmt.Fprintln(env.Err, lines(err.Error()))
+	_, _ = fmt.Fprintln(env.Err, lines(message(ctx, err)))
 	var usage *usageError
 	if errors.As(err, &usage) {
 		_, _ = fmt.Fprintf(env.Err, "Run '%s --help' for usage.\n", ran.CommandPath())
 		return ExitUsage
 	}
 	return ExitError
+}
+
+// message is an error's text. Who has pressed Ctrl-C knows no contexts.
+func message(ctx context.Context, err error) string {
+	text := err.Error()
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		text = strings.Replace(text, context.Canceled.Error(), "interrupted", 1)
+	}
+	if !strings.HasPrefix(text, "dedupe: ") {
+		text = "dedupe: " + text
+	}
+	return text
 }
 
 func newRoot(env Env) *cobra.Command {

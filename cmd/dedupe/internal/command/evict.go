@@ -8,15 +8,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
 )
-
-// evictCallTimeout bounds one batch: an operator waits longer than a worker may.
-const evictCallTimeout = time.Minute
 
 // evicted is what a pass by hand prints.
 type evicted struct {
@@ -32,6 +28,7 @@ func newEvict(env Env) *cobra.Command {
 	var database databaseFlags
 	var output outputFlag
 	var batchSize, rest, maxBatches int
+	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "evict",
 		Short: "Remove the records whose retention is over",
@@ -56,48 +53,38 @@ What was removed before an error stays removed; run it again.`,
 			if err := output.validate(); err != nil {
 				return err
 			}
-			_, config, err := database.resolve(env)
+			if err := validateTimeout(timeout); err != nil {
+				return err
+			}
+			s, err := database.open(c.Context(), env, pgstore.Options{CallTimeout: timeout})
 			if err != nil {
 				return err
 			}
-			pass, err := evictOnce(c.Context(), config, database.schema, store.EvictorOptions{
+			defer s.close()
+			e, err := store.NewEvictor(s, store.EvictorOptions{
 				BatchSize: batchSize, Rest: cmp.Or(rest, -1), MaxBatches: maxBatches,
 				Logger: slog.New(slog.DiscardHandler), // what it would say is printed
 			})
 			if err != nil {
 				return err
 			}
+			pass := e.Pass(c.Context())
 			if err := output.print(env.Out, evictionSummary(pass), func(out io.Writer) error { return printPass(out, pass) }); err != nil {
 				return err
+			}
+			if pass.Err != nil && c.Context().Err() != nil {
+				return fmt.Errorf("dedupe: evict: %w: what was removed stays removed; run it again for the rest", context.Canceled)
 			}
 			return pass.Err
 		},
 	}
 	database.register(c)
 	output.register(c)
+	registerTimeout(c, &timeout, time.Minute, "one batch")
 	c.Flags().IntVar(&batchSize, "batch-size", store.DefaultEvictionBatch, "how many records one transaction removes at most")
 	c.Flags().IntVar(&rest, "rest", 1, "pause after a batch for so many times as long as it took, up to a second; workers do for 19 times")
 	c.Flags().IntVar(&maxBatches, "max-batches", 0, "stop after so many batches; 0 goes on until nothing is left")
 	return c
-}
-
-// evictOnce makes one pass. Its error says that there was none.
-func evictOnce(ctx context.Context, config *pgxpool.Config, schema string, o store.EvictorOptions) (store.Pass, error) {
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return store.Pass{}, err
-	}
-	defer pool.Close()
-	s, err := pgstore.New(ctx, pool, pgstore.Options{Schema: schema, CallTimeout: evictCallTimeout})
-	if err != nil {
-		return store.Pass{}, err
-	}
-	defer s.Close()
-	e, err := store.NewEvictor(s, o)
-	if err != nil {
-		return store.Pass{}, err
-	}
-	return e.Pass(ctx), nil
 }
 
 func evictionSummary(p store.Pass) evicted {

@@ -106,6 +106,7 @@ func TestEvict(t *testing.T) {
 			"--rest must be 0 to 1000, not -1":        {"evict", "--rest", "-1"},
 			"--rest must be 0 to 1000, not 1001":      {"evict", "--rest", "1001"},
 			"--output must be table or json":          {"evict", "-o", "xml"},
+			"--timeout must be 1s or more, not 1ms":   {"evict", "--timeout", "1ms"},
 			"no database: give --database-url":        {"evict"},
 			"takes no arguments":                      {"evict", "everything"},
 		} {

@@ -32,7 +32,7 @@ records that are gone. --output json has each record before and after the change
 			if limit < 1 {
 				return usagef("dedupe: --limit must be 1 or more, not %d", limit)
 			}
-			a, err := flags.open(c.Context(), env)
+			a, err := flags.open(c.Context(), env, reads)
 			if err != nil {
 				return err
 			}

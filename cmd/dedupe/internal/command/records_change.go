@@ -75,7 +75,7 @@ func (f *changeFlags) run(c *cobra.Command, env Env, flags *adminFlags, keys []s
 	if err != nil {
 		return err
 	}
-	a, err := flags.open(c.Context(), env)
+	a, err := flags.open(c.Context(), env, access(!f.yes))
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ Where workers have an Options.KeyPrefix, --key-prefix must name it.`,
 			if err := selects.validate(); err != nil {
 				return err
 			}
-			a, err := flags.open(c.Context(), env)
+			a, err := flags.open(c.Context(), env, reads)
 			if err != nil {
 				return err
 			}

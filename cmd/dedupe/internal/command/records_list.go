@@ -32,7 +32,7 @@ for --timeout at most.`,
 			if err := selects.validate(); err != nil {
 				return err
 			}
-			a, err := flags.open(c.Context(), env)
+			a, err := flags.open(c.Context(), env, reads)
 			if err != nil {
 				return err
 			}

@@ -2,11 +2,8 @@ package command
 
 import (
 	"context"
-	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
@@ -21,47 +18,31 @@ type adminFlags struct {
 
 func (f *adminFlags) register(c *cobra.Command) {
 	f.database.register(c)
-	c.PersistentFlags().DurationVar(&f.timeout, "timeout", 30*time.Second,
-		"how long one question to the database may take")
+	registerTimeout(c, &f.timeout, 30*time.Second, "one question to the database")
 }
 
 // admin is an open store, seen as an operator does.
 type admin struct {
 	store.Admin
-	records *pgstore.Store
-	pool    *pgxpool.Pool
+	*opened
 }
+
+// access says what a command does with the records.
+type access bool
+
+const (
+	reads  access = true // SELECT is enough, and a standby or a read-only session
+	writes access = false
+)
 
 // open connects to the records. The caller closes what it gets.
-func (f *adminFlags) open(ctx context.Context, env Env) (*admin, error) {
-	if f.timeout < time.Second {
-		return nil, usagef("dedupe: --timeout must be 1s or more, not %v", f.timeout)
+func (f *adminFlags) open(ctx context.Context, env Env, a access) (*admin, error) {
+	if err := validateTimeout(f.timeout); err != nil {
+		return nil, err
 	}
-	url, config, err := f.database.resolve(env)
+	s, err := f.database.open(ctx, env, pgstore.Options{CallTimeout: f.timeout, ReadOnly: bool(a)})
 	if err != nil {
 		return nil, err
 	}
-	if !strings.Contains(url, "default_query_exec_mode") {
-		// It works behind every pooler, and under every setting of the database.
-		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	}
-	if config.ConnConfig.RuntimeParams["application_name"] == "" {
-		config.ConnConfig.RuntimeParams["application_name"] = "dedupe"
-	}
-	config.MaxConns = 2
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	records, err := pgstore.New(ctx, pool, pgstore.Options{Schema: f.database.schema, CallTimeout: f.timeout})
-	if err != nil {
-		pool.Close()
-		return nil, err
-	}
-	return &admin{Admin: records.Admin(), records: records, pool: pool}, nil
-}
-
-func (a *admin) close() {
-	a.records.Close()
-	a.pool.Close()
+	return &admin{Admin: s.Admin(), opened: s}, nil
 }

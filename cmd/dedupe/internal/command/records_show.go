@@ -49,7 +49,7 @@ encrypted stays so.`,
 			if ui == "" {
 				ui = env.Getenv("DEDUPE_UI_ADDRESS")
 			}
-			a, err := flags.open(c.Context(), env)
+			a, err := flags.open(c.Context(), env, reads)
 			if err != nil {
 				return err
 			}
@@ -91,7 +91,7 @@ func show(ctx context.Context, env Env, a *admin, key string, output outputFlag,
 	s := shown{entryJSON: newEntryJSON(e), UI: link(ui, e), Audit: newTrailJSON(trail)}
 	s.NextAttempt, s.NextScheduling = next(e)
 	if result {
-		record, err := a.records.Get(ctx, key)
+		record, err := a.Get(ctx, key)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}

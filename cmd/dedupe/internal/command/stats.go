@@ -77,7 +77,7 @@ are always exact: they are answered from indexes.`,
 			case exact:
 				options.MaxPages = 0
 			}
-			a, err := flags.open(c.Context(), env)
+			a, err := flags.open(c.Context(), env, reads)
 			if err != nil {
 				return err
 			}
