@@ -13,7 +13,7 @@ var _ store.Admin = (*Admin)(nil)
 
 // Admin is a [store.Admin] in Postgres, beside a store: it uses the pool that the store
 // was made with, and its Options, and ends with it. Its database user needs SELECT and INSERT on
-// idempotency_audit as well.
+// idempotency_audit as well; who only looks, with [Options.ReadOnly], needs SELECT.
 type Admin struct {
 	store *Store
 	sql   adminStatements

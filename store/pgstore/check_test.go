@@ -139,6 +139,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 			c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
 		})
 		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, "default_transaction_read_only")
+		requireStore(t, pool, pgstore.Options{ReadOnly: true})
 	})
 	t.Run("a user who may not write", func(t *testing.T) {
 		t.Parallel()
@@ -159,6 +160,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 			}
 		})
 		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, "needs SELECT, INSERT, UPDATE, DELETE on")
+		requireStore(t, pool, pgstore.Options{ReadOnly: true})
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
@@ -24,7 +25,7 @@ type shown struct {
 	UI             string      `json:"ui,omitempty"`
 	Result         []payload   `json:"result,omitempty"`
 	Failure        []cause     `json:"failure,omitempty"`
-	Audit          []auditJSON `json:"audit"`
+	Audit          []auditJSON `json:"audit"` // null where the user may not read it
 }
 
 func newRecordsShow(env Env, flags *adminFlags) *cobra.Command {
@@ -76,9 +77,13 @@ func show(ctx context.Context, env Env, a *admin, key string, output outputFlag,
 	if err != nil {
 		return err
 	}
-	trail, err := a.Audit(ctx, key, 20)
-	if err != nil {
-		return err
+	trail, unread := a.Audit(ctx, key, 20)
+	var refused *pgconn.PgError
+	switch {
+	case errors.As(unread, &refused): // the record is worth showing all the same
+		_, _ = fmt.Fprintln(env.Err, lines(fmt.Sprintf("the audit trail cannot be read: %v", unread)))
+	case unread != nil:
+		return unread
 	}
 	if len(entries) == 0 {
 		if len(trail) > 0 {
@@ -89,6 +94,9 @@ func show(ctx context.Context, env Env, a *admin, key string, output outputFlag,
 	}
 	e := entries[0]
 	s := shown{entryJSON: newEntryJSON(e), UI: link(ui, e), Audit: newTrailJSON(trail)}
+	if unread != nil {
+		s.Audit = nil
+	}
 	s.NextAttempt, s.NextScheduling = next(e)
 	if result {
 		record, err := a.Get(ctx, key)
@@ -105,6 +113,9 @@ func show(ctx context.Context, env Env, a *admin, key string, output outputFlag,
 	return output.print(env.Out, s, func(out io.Writer) error {
 		if err := printShown(out, e, s, result); err != nil {
 			return err
+		}
+		if unread != nil {
+			return nil
 		}
 		return printTrail(out, trail, false)
 	})
