@@ -61,7 +61,7 @@ var rules = []rule{
 		why: "the suite is for stores of any kind, also those of others",
 	},
 	{
-		layer: "migrations", may: []string{"internal/pgurl"}, never: []string{"go.temporal.io/", "github.com/redis/", "github.com/spf13/cobra"},
+		layer: "migrations", may: []string{"internal/pgurl", "internal/remedy"}, never: []string{"go.temporal.io/", "github.com/redis/", "github.com/spf13/cobra"},
 		why: "migrations know versions and connections, not records; and stores must not compile golang-migrate",
 	},
 	{

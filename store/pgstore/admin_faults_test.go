@@ -3,11 +3,14 @@ package pgstore_test
 import (
 	"context"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/pashagolub/pgxmock/v4"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg/localpgtest"
@@ -55,6 +58,42 @@ func TestAChangeWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 		require.Len(t, trail, 1, verb)
 	}
 	require.Equal(t, 1, b.look(t, string(store.VerbRelease)).Generation)
+}
+
+// Nothing was changed only where no answer was lost: what a later try is refused with
+// says nothing of one that was carried out before it.
+func TestWhetherAnErrorSaysThatNothingWasChanged(t *testing.T) {
+	t.Parallel()
+	refused := &pgconn.PgError{Code: "42501", Message: "permission denied for table idempotency_audit"}
+	for name, c := range map[string]struct {
+		tries []error
+		want  bool
+	}{
+		"refused":                      {[]error{refused}, true},
+		"refused after a deadlock":     {[]error{&pgconn.PgError{Code: "40P01"}, refused}, true},
+		"lost":                         {[]error{io.ErrUnexpectedEOF, io.ErrUnexpectedEOF}, false},
+		"refused after a lost answer":  {[]error{io.ErrUnexpectedEOF, refused}, false},
+		"refused after a shutdown":     {[]error{&pgconn.PgError{Code: "57P01"}, refused}, false},
+		"a connection that was closed": {[]error{&pgconn.PgError{Code: "57P01"}, &pgconn.PgError{Code: "57P01"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMock(t)
+			s := m.store(pgstore.Options{CallTimeout: time.Minute, MaxRetries: 1})
+			for _, err := range c.tries {
+				m.ExpectQuery("").WithArgs(slices.Repeat([]any{pgxmock.AnyArg()}, 19)...).WillReturnError(err)
+			}
+			r := reservation("a")
+			_, err := s.Admin().Resolve(t.Context(), store.Order{Actor: "ann", Reason: "x"}, []store.Change{{
+				Key: r.Key, Verb: store.VerbRelease, Keep: time.Hour, Token: store.NewToken(), Seen: store.Seen{Token: r.Token, Status: store.Failed, Held: true},
+			}})
+			require.Error(t, err)
+			require.Equal(t, c.want, pgstore.Unchanged(err), err)
+			if c.tries[len(c.tries)-1] == refused {
+				require.ErrorContains(t, err, "the database user lacks a privilege on the table idempotency_audit (SQLSTATE 42501)")
+			}
+		})
+	}
 }
 
 // operated takes one key through an operator's night.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // carryOut is one call of a method that serves many arguments: it refuses bad
@@ -26,7 +29,12 @@ func carryOut[A, R any](
 	for i, err := range errs {
 		if err != nil {
 			k, _ := key(args[i])
-			return nil, s.fault(ctx, name, k, err)
+			err = s.fault(ctx, name, k, err)
+			var f *fault
+			if errors.As(err, &f) {
+				f.unchanged = !slices.ContainsFunc(errs, func(err error) bool { return err == nil || unanswered(err) })
+			}
+			return nil, err
 		}
 	}
 	return answers, nil
@@ -95,7 +103,8 @@ func batch[A, R any](ctx context.Context, s *Store, rows []A, k kind[A, R]) ([]R
 	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 		return answers, errs
 	}
-	b := &attempts[A, R]{rows: rows, answers: answers, errs: errs, divided: make([]bool, len(rows))}
+	b := &attempts[A, R]{rows: rows, answers: answers, errs: errs, divided: make([]bool, len(rows)), lost: make([]bool, len(rows))}
+	b.note(errs, nil)
 	todo := make([]int, len(rows))
 	for i := range todo {
 		todo[i] = i
@@ -104,7 +113,7 @@ func batch[A, R any](ctx context.Context, s *Store, rows []A, k kind[A, R]) ([]R
 		b.divide(ctx, todo, k.alone)
 		todo = slices.DeleteFunc(todo, func(i int) bool { return b.errs[i] == nil || !retryable(b.errs[i]) })
 		if len(todo) == 0 || ctx.Err() != nil || s.options.exhausted(try) || !pause(ctx, try) {
-			return b.answers, b.errs
+			return b.answers, b.final()
 		}
 		if together := slices.DeleteFunc(slices.Clone(todo), func(i int) bool { return b.divided[i] }); len(together) > 0 {
 			b.set(ctx, together, k.share)
@@ -118,6 +127,50 @@ type attempts[A, R any] struct {
 	answers []R
 	errs    []error
 	divided []bool // rows that go alone from now on
+	lost    []bool // rows of which an answer was lost
+}
+
+// note keeps in mind whose answers were lost. at is nil for all rows.
+func (b *attempts[A, R]) note(errs []error, at []int) {
+	for j, err := range errs {
+		i := j
+		if at != nil {
+			i = at[j]
+		}
+		b.lost[i] = b.lost[i] || unanswered(err)
+	}
+}
+
+// final are the errors of the rows. What a later try met says nothing of one before it
+// that may have been carried out.
+func (b *attempts[A, R]) final() []error {
+	for i, err := range b.errs {
+		if err != nil && b.lost[i] && !unanswered(err) {
+			b.errs[i] = lostBefore{err}
+		}
+	}
+	return b.errs
+}
+
+// lostBefore is an error of a row of which an earlier answer was lost.
+type lostBefore struct{ error }
+
+func (l lostBefore) Unwrap() error { return l.error }
+
+// unanswered tells whether the statement that failed so may have been carried out: it
+// was sent, and the server has not said how it ended. A server that is shut down may
+// have committed before it says so.
+func unanswered(err error) bool {
+	var connect *pgconn.ConnectError
+	var before lostBefore
+	switch code := sqlState(err); {
+	case errors.As(err, &before):
+		return true
+	case err == nil, errors.Is(err, errDivide), errors.As(err, &connect), pgconn.SafeToRetry(err):
+		return false
+	default:
+		return code == "" || strings.HasPrefix(code, classConnection) || strings.HasPrefix(code, classOperator)
+	}
 }
 
 // divide tries by itself each of the rows at the places todo whose statement was
@@ -137,6 +190,7 @@ func (b *attempts[A, R]) set(ctx context.Context, at []int, do sharing[A, R]) {
 		rows[j] = b.rows[i]
 	}
 	answers, errs := do(ctx, rows)
+	b.note(errs, at)
 	for j, i := range at {
 		if errs[j] != nil && ctx.Err() != nil && b.errs[i] != nil && !errors.Is(b.errs[i], errDivide) {
 			continue

@@ -73,9 +73,9 @@ func (s *Store) look(ctx context.Context) (st state, err error) {
 		return st, err
 	case st.version < SchemaVersion:
 		return st, fmt.Errorf("%w: the tables have version %d, this release needs %d: %s",
-			store.ErrSchema, st.version, SchemaVersion, remedy)
+			store.ErrSchema, st.version, SchemaVersion, s.options.remedy())
 	case st.version > SchemaVersion:
-		return st, fmt.Errorf("%w: the tables have version %d, this release knows %d: upgrade this worker",
+		return st, fmt.Errorf("%w: the tables have version %d, this release knows %d: upgrade this program",
 			store.ErrSchema, st.version, SchemaVersion)
 	case !st.table:
 		return st, fmt.Errorf("%w: %s is a view or something else that is no table: name the table behind it in Options.Table, or put its schema first in the search_path",

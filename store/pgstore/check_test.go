@@ -106,14 +106,15 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		requireRefused(t, requirePool(t, u.String()), pgstore.Options{CallTimeout: time.Minute}, store.ErrUnavailable, "no such database")
 	})
 
-	const remedy = "dedupe migrate up --database-url"
+	const remedy = "run `dedupe migrate up --database-url …`, or where that finds nothing to do, `dedupe migrate print | psql"
 	t.Run("a database without the tables", func(t *testing.T) {
 		t.Parallel()
 		requireRefused(t, requirePool(t, localpgtest.RequireDatabase(t)), pgstore.Options{}, store.ErrSchema, remedy)
 	})
 	t.Run("tables in a schema that is not the named one", func(t *testing.T) {
 		t.Parallel()
-		requireRefused(t, requirePool(t, requireMigrated(t)), pgstore.Options{Schema: "Elsewhere"}, store.ErrSchema, remedy)
+		requireRefused(t, requirePool(t, requireMigrated(t)), pgstore.Options{Schema: "Elsewhere"}, store.ErrSchema,
+			"run `dedupe migrate up --schema Elsewhere --database-url …`, or where that finds nothing to do, `dedupe migrate print --schema Elsewhere | psql")
 	})
 	t.Run("tables that are too old", func(t *testing.T) {
 		t.Parallel()
@@ -125,7 +126,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		t.Parallel()
 		pool := requirePool(t, requireMigrated(t))
 		execute(t, pool, `INSERT INTO idempotency_schema VALUES (2, now())`)
-		requireRefused(t, pool, pgstore.Options{}, store.ErrSchema, "upgrade this worker")
+		requireRefused(t, pool, pgstore.Options{}, store.ErrSchema, "upgrade this program")
 	})
 	t.Run("a view in place of the table", func(t *testing.T) {
 		t.Parallel()

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/remedy"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
-
-// remedy is what to do about tables that are missing or old.
-const remedy = "run `dedupe migrate up --database-url …`"
 
 // scanError is an answer of the database that the store does not understand.
 type scanError struct{ err error }
@@ -30,6 +30,8 @@ type fault struct {
 	kind  error
 	text  string
 	cause *pgconn.PgError
+
+	unchanged bool // see Unchanged
 }
 
 // Error returns the kind and the text.
@@ -37,6 +39,14 @@ func (f *fault) Error() string { return f.kind.Error() + ": " + f.text }
 
 // Unwrap returns the error of package store.
 func (f *fault) Unwrap() error { return f.kind }
+
+// Unchanged tells whether an error of a call that writes says that nothing was
+// written: the database has refused every record of the call, each time, or was never
+// reached. Otherwise an answer may have been lost, and only a look can tell.
+func Unchanged(err error) bool {
+	var f *fault
+	return errors.As(err, &f) && f.unchanged
+}
 
 // As gives the database's answer to whoever asks for it by its type.
 func (f *fault) As(target any) bool {
@@ -61,10 +71,10 @@ func (s *Store) fault(ctx context.Context, name, key string, err error) error {
 		if cut := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded); cut {
 			return fmt.Errorf("dedupe: %s: %w", name, ctx.Err())
 		}
-		return fmt.Errorf("dedupe: %s: %w; the last error was: %s", name, ctx.Err(), describe(err))
+		return fmt.Errorf("dedupe: %s: %w; the last error was: %s", name, ctx.Err(), s.describe(err))
 	}
 	var connect *pgconn.ConnectError
-	f := &fault{kind: store.ErrUnavailable, text: name + ": " + describe(err)}
+	f := &fault{kind: store.ErrUnavailable, text: name + ": " + s.describe(err)}
 	errors.As(err, &f.cause)
 	switch code := sqlState(err); {
 	case dataFault(code):
@@ -76,6 +86,47 @@ func (s *Store) fault(ctx context.Context, name, key string, err error) error {
 		f.text = fmt.Sprintf("%s: no answer within %v", name, s.options.CallTimeout)
 	}
 	return f
+}
+
+// describe is describe for who knows where the tables are. The name of a table is all
+// that is taken out of the database's text.
+func (s *Store) describe(err error) string {
+	var connect *pgconn.ConnectError
+	var answer *pgconn.PgError
+	if errors.As(err, &connect) || !errors.As(err, &answer) {
+		return describe(err)
+	}
+	table := s.options.tableIn(answer)
+	switch answer.Code {
+	case codeUndefinedTable, codeUndefinedColumn:
+		text := meaning(answer.Code)
+		if table != "" {
+			text = "the table " + table + " is missing, or not in the search_path"
+		}
+		return fmt.Sprintf("%s: %s (SQLSTATE %s)", text, s.options.remedy(), answer.Code)
+	case codeNoPrivilege:
+		if table != "" {
+			return fmt.Sprintf("the database user lacks a privilege on the table %s (SQLSTATE %s)", table, answer.Code)
+		}
+	}
+	return describe(err)
+}
+
+// remedy is what to do about tables that are missing or old.
+func (o Options) remedy() string {
+	return "run " + remedy.Up(o.Schema, "--database-url …") + ", or where that finds nothing to do, " + remedy.Create(o.Schema)
+}
+
+// tableIn is the table that an answer is about. Its text is in the language of the
+// server, but names are not translated.
+func (o Options) tableIn(answer *pgconn.PgError) string {
+	words := strings.FieldsFunc(answer.Message, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for _, table := range []string{auditTable, maintenanceTable, versionTable, o.Table} {
+		if table != "" && (answer.TableName == table || slices.Contains(words, table)) {
+			return table
+		}
+	}
+	return ""
 }
 
 // describe says what happened without quoting the database, whose texts contain
@@ -131,9 +182,9 @@ func meaning(code string) string {
 	case codeReadOnly:
 		return "the session is read-only: connect to the primary"
 	case codeUndefinedTable, codeUndefinedColumn:
-		return "the tables are missing or old, or not in the search_path: " + remedy
+		return "the tables are missing or old, or not in the search_path"
 	case codeNoPrivilege:
-		return "the database user lacks a privilege on the tables"
+		return "the database user lacks a privilege on the tables or their schema"
 	case codeUndefinedDatabase:
 		return "no such database"
 	case codeNoSuchStatement, codeStatementExists:

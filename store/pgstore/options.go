@@ -14,6 +14,9 @@ const (
 	maxIdentifier = 63
 
 	defaultTable           = "idempotency_records"
+	auditTable             = "idempotency_audit"
+	maintenanceTable       = "idempotency_maintenance"
+	versionTable           = "idempotency_schema"
 	defaultCallTimeout     = 5 * time.Second
 	defaultBatchSize       = 256
 	defaultBatchesInFlight = 2

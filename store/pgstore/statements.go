@@ -460,7 +460,7 @@ func newStatements(o Options, keepPlans bool) statements {
 	}
 	records := o.name(o.Table)
 	common := []string{
-		"{records}", records, "{version}", o.name("idempotency_schema"), "{replanned}", plan,
+		"{records}", records, "{version}", o.name(versionTable), "{replanned}", plan,
 		"{found}", found, "{record}", record, "{none}", none,
 	}
 	put := strings.NewReplacer(slices.Concat(common, inSeveral)...).Replace

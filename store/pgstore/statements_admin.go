@@ -219,7 +219,7 @@ type adminStatements struct {
 
 func newAdminStatements(o Options) adminStatements {
 	records := o.name(o.Table)
-	put := strings.NewReplacer("{records}", records, "{audit}", o.name("idempotency_audit")).Replace
+	put := strings.NewReplacer("{records}", records, "{audit}", o.name(auditTable)).Replace
 	return adminStatements{
 		records: records,
 		list:    put(listSQL),

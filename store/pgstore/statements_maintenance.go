@@ -55,6 +55,6 @@ type maintenance struct {
 }
 
 func newMaintenance(o Options) maintenance {
-	put := strings.NewReplacer("{records}", o.name(o.Table), "{maintenance}", o.name("idempotency_maintenance")).Replace
+	put := strings.NewReplacer("{records}", o.name(o.Table), "{maintenance}", o.name(maintenanceTable)).Replace
 	return maintenance{record: put(recordPassSQL), countHeld: put(countHeldSQL)}
 }

@@ -236,3 +236,38 @@ func writeFile(t *testing.T, text string) string {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
+
+// Only an answer that was lost leaves a record of which nobody knows.
+func TestChangesThatTheDatabaseRefuses(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var keys []string
+	for _, n := range []string{"1", "2", "3"} {
+		keys = append(keys, b.hold(reservation("refused", n)).Key)
+	}
+	release := append([]string{"records", "release", "--reason", "x", "--yes", "-o", "json"}, keys...)
+
+	t.Run("by rights", func(t *testing.T) {
+		link := b.role("SELECT, INSERT, UPDATE, DELETE ON idempotency_records", "SELECT ON idempotency_schema", "SELECT ON idempotency_audit")
+		got := run(t, link, release...)
+		require.Equal(t, command.ExitError, got.code)
+		const why = "the database user lacks a privilege on the table idempotency_audit (SQLSTATE 42501)"
+		require.Contains(t, got.err, why)
+		for _, r := range decode[reported](t, got.out).Records {
+			require.Equal(t, "not changed", r.Result)
+			require.Contains(t, r.Why, why)
+			require.True(t, b.get(r.Key).Held)
+		}
+	})
+
+	t.Run("one of several", func(t *testing.T) {
+		_, err := b.pool.Exec(t.Context(), `CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+			CREATE TRIGGER no BEFORE UPDATE ON idempotency_records FOR EACH ROW WHEN (old.key LIKE '%/2') EXECUTE FUNCTION no()`)
+		require.NoError(t, err)
+		got := decode[reported](t, b.run(command.ExitError, release...).out)
+		require.Equal(t, []string{"done", "not changed", "done"}, []string{got.Records[0].Result, got.Records[1].Result, got.Records[2].Result})
+		require.Contains(t, got.Records[1].Why, "the database refused the statement (SQLSTATE P0001)")
+		require.False(t, b.get(keys[0]).Held)
+		require.True(t, b.get(keys[1]).Held)
+	})
+}

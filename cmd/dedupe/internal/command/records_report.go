@@ -16,6 +16,8 @@ const (
 	resultWould   = "would change" // in a dry run
 	resultSkipped = "skipped"      // selected by flags, but the verb does not fit
 	resultRefused = "refused"      // named, but the verb does not fit
+	resultNot     = "not changed"  // the database refused the change, or was not asked
+	resultUnknown = "unknown"      // the database's answer was lost
 )
 
 // report is what a command did, or would do: printed, and read again as a plan.
@@ -112,33 +114,6 @@ var why = map[store.Resolved]string{
 	store.ResolvedMissing: "there is no such record",
 	store.ResolvedLocked:  "a transaction has locked it: try again",
 	store.ResolvedNewer:   "a later release wrote it: upgrade this program",
-}
-
-// apply changes the records that can be. What was done before an error stands in
-// the report.
-func (r *report) apply(ctx context.Context, a store.Admin, order store.Order, q request) error {
-	var at []int
-	for i := range r.Records {
-		if r.Records[i].Result == resultWould {
-			at = append(at, i)
-			r.Records[i].Result, r.Records[i].Why = "unknown", "the database did not answer: look again"
-		}
-	}
-	for part := range slices.Chunk(at, changeBatch) {
-		changes := make([]store.Change, len(part))
-		for i, n := range part {
-			changes[i] = q.change
-			changes[i].Key, changes[i].Seen, changes[i].Token = r.Records[n].Key, r.Records[n].seen, store.NewToken()
-		}
-		answers, err := q.apply(ctx, a, order, changes)
-		if err != nil {
-			return err
-		}
-		for i, n := range part {
-			r.Records[n].Result, r.Records[n].Why = string(answers[i]), why[answers[i]]
-		}
-	}
-	return nil
 }
 
 func (r *report) count() {
