@@ -16,6 +16,11 @@ var (
 	// needs. It is what [Check] returns, wrapped with both versions. Run Up.
 	ErrPending = errors.New("dedupe: the schema needs migration")
 
+	// ErrIncomplete means that a table or a column is missing although its migration was
+	// applied: somebody has dropped it. It appears wrapped, with what is missing. [Up]
+	// has nothing to do then; the files make what is missing when psql runs them again.
+	ErrIncomplete = errors.New("dedupe: parts of the schema are missing")
+
 	// ErrTransactionPooler means that the database is reached through a
 	// pooler that gives each transaction another server session. The lock
 	// that keeps two migrations apart would stay behind in one of those

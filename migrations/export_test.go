@@ -3,6 +3,7 @@ package migrations
 import (
 	"context"
 	"io/fs"
+	"strings"
 )
 
 // Set lets tests migrate with files of their own.
@@ -29,4 +30,14 @@ func (s Set) ReadStatus(ctx context.Context, databaseURL string, options Options
 // SQL is [SQL] with the set's files.
 func (s Set) SQL(direction Direction, options Options) (string, error) {
 	return s.set.sql(direction, options)
+}
+
+// Columns are the columns of the shape, with their tables.
+func Columns() (columns []string) {
+	for _, s := range shape {
+		for column := range strings.FieldsSeq(s.columns) {
+			columns = append(columns, s.table+"."+column)
+		}
+	}
+	return columns
 }

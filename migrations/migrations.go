@@ -39,7 +39,7 @@ var embedded embed.FS
 
 // standard is what every exported function works with; tests have sets of
 // their own.
-var standard = set{files: embedded}
+var standard = set{files: embedded, shaped: true}
 
 // Migration is one numbered step of the schema.
 type Migration struct {
@@ -62,7 +62,10 @@ func All() []Migration { return standard.all() }
 func Latest() int { return standard.latest() }
 
 // set is a directory of migration files.
-type set struct{ files fs.FS }
+type set struct {
+	files  fs.FS
+	shaped bool // its tables are those of shape
+}
 
 func (s set) all() []Migration {
 	names, err := fs.Glob(s.files, "*.up.sql")

@@ -20,6 +20,19 @@ type Result struct {
 	// From and To are its versions before and after; 0 means no tables. They
 	// are equal if there was nothing to do.
 	From, To int
+	// Missing is that of [Status], where there was nothing to do.
+	Missing []string
+
+	given string // Options.Schema
+}
+
+// Check returns an error that wraps [ErrIncomplete] if something is missing that Up has
+// no migration for.
+func (r Result) Check() error {
+	if len(r.Missing) == 0 {
+		return nil
+	}
+	return incomplete(r.Schema, r.given, r.Missing)
 }
 
 // Up applies what is pending. It may run in several processes at once: they
@@ -53,6 +66,7 @@ func (s set) run(ctx context.Context, direction Direction, databaseURL string, o
 	nothing := direction == DirectionUp && len(status.Pending) == 0 ||
 		direction == DirectionDown && status.Version == 0
 	if nothing && !status.Dirty {
+		result.Missing, result.given = status.Missing, status.given
 		return result, nil
 	}
 	d, err := newDriver(ctx, t, s, status.Schema)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/remedy"
 )
 
 // Status is what the database says about its schema, against what this program
@@ -26,6 +28,11 @@ type Status struct {
 	// nevertheless, since every file happens as a whole or not at all: run Up
 	// or Down again, which clears the mark.
 	Dirty bool `json:"dirty"`
+	// Missing lists tables and columns that are not there although Version says so: see
+	// [Missing]. Nothing is pending then, and Up does nothing about it.
+	Missing []string `json:"missing,omitempty"`
+
+	given string // Options.Schema
 }
 
 // Applied is a migration that the database has.
@@ -36,14 +43,16 @@ type Applied struct {
 }
 
 // Check returns nil if the schema is what this program needs, and otherwise an
-// error that wraps [ErrPending] or [ErrNewerSchema] and says what helps.
+// error that wraps [ErrPending], [ErrNewerSchema] or [ErrIncomplete] and says what helps.
 func (s Status) Check() error {
 	switch {
 	case s.Version > s.Latest:
 		return newerSchema(s.Schema, s.Version, s.Latest)
 	case len(s.Pending) > 0:
-		return fmt.Errorf("%w: schema %q has version %d, this program needs %d; run `dedupe migrate up`",
-			ErrPending, s.Schema, s.Version, s.Latest)
+		return fmt.Errorf("%w: schema %q has version %d, this program needs %d; run %s",
+			ErrPending, s.Schema, s.Version, s.Latest, remedy.Up(s.given))
+	case len(s.Missing) > 0:
+		return incomplete(s.Schema, s.given, s.Missing)
 	}
 	return nil
 }
@@ -93,7 +102,7 @@ const (
 // schema: an unqualified name could find those of another schema further down
 // the search_path, which the migration would not touch.
 func (s set) statusOn(ctx context.Context, conn *pgx.Conn, schema string) (Status, error) {
-	status := Status{Latest: s.latest(), Applied: []Applied{}, Pending: []Migration{}}
+	status := Status{Latest: s.latest(), Applied: []Applied{}, Pending: []Migration{}, given: schema}
 	fail := func(err error) (Status, error) {
 		return Status{}, fmt.Errorf("dedupe: migrations: read the schema's version: %w", err)
 	}
@@ -134,6 +143,13 @@ func (s set) statusOn(ctx context.Context, conn *pgx.Conn, schema string) (Statu
 		if m.Version > status.Version {
 			status.Pending = append(status.Pending, m)
 		}
+	}
+	if s.shaped && status.Version == status.Latest {
+		missing, err := Missing(ctx, conn, status.Schema)
+		if err != nil {
+			return fail(err)
+		}
+		status.Missing = missing
 	}
 	return status, nil
 }

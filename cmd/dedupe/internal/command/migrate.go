@@ -88,6 +88,8 @@ func printResult(out io.Writer, r migrations.Result) error {
 	if r.From != r.To {
 		text = fmt.Sprintf("schema %q: version %d -> %d\n", r.Schema, r.From, r.To)
 	}
-	_, err := io.WriteString(out, text)
-	return err
+	if _, err := io.WriteString(out, text); err != nil {
+		return err
+	}
+	return r.Check()
 }

@@ -22,7 +22,8 @@ works through any pooler.
 
 Exit codes:
   0  the schema is what this program needs
-  1  failed, or the schema is newer than this program
+  1  failed, or the schema is newer than this program, or tables or columns
+     are missing although their migration is applied
   2  wrong arguments
   3  there are migrations to apply`,
 		Args: noArgs,

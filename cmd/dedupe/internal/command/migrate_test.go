@@ -61,6 +61,21 @@ func TestMigrate(t *testing.T) {
 		require.Equal(t, command.ExitPending, run(t, database, "migrate", "status").code)
 	})
 
+	t.Run("finds a table that somebody has dropped, and says what makes it", func(t *testing.T) {
+		t.Parallel()
+		database := localpgtest.RequireDatabase(t)
+		require.Equal(t, command.ExitOK, run(t, database, "migrate", "up", "--schema", "Ours").code)
+		psql(t, database, `DROP TABLE "Ours".idempotency_audit`)
+		const want = "schema \"Ours\" lacks table idempotency_audit; run `dedupe migrate print --schema Ours | psql"
+		for _, verb := range []string{"status", "up"} {
+			got := run(t, database, "migrate", verb, "--schema", "Ours")
+			require.Equal(t, command.ExitError, got.code, verb)
+			require.Contains(t, got.err, want, verb)
+		}
+		psql(t, database, run(t, "", "migrate", "print", "--schema", "Ours").out)
+		require.Equal(t, command.ExitOK, run(t, database, "migrate", "status", "--schema", "Ours").code)
+	})
+
 	t.Run("tells its status in JSON with the same exit codes", func(t *testing.T) {
 		t.Parallel()
 		database := localpgtest.RequireDatabase(t)

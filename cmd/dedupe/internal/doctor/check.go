@@ -57,13 +57,18 @@ var checks = []Check{
 	},
 	{
 		Name: "schema", Severity: Fails, needs: needsDatabase, run: checkSchema,
-		Looks:  "the tables exist, in the version that this release needs",
-		Remedy: "run `dedupe migrate up`; if the tables are newer than this release, upgrade the workers and this program",
+		Looks:  "the tables exist with all their columns, in the version that this release needs",
+		Remedy: "run `dedupe migrate up`; if it has nothing to do, give psql what `dedupe migrate print` prints, which makes tables that are missing, and add columns by hand as it shows them; if the tables are newer than this release, upgrade the workers and this program",
 	},
 	{
 		Name: "privileges", Severity: Fails, needs: needsTables, run: checkPrivileges,
-		Looks:  "the role may read and write the records",
+		Looks:  "the role may read and write the records and idempotency_maintenance, and read idempotency_schema",
 		Remedy: "GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_records, idempotency_maintenance, SELECT ON idempotency_schema and USAGE on their schema to the workers' role",
+	},
+	{
+		Name: "operator-privileges", Severity: Warns, needs: needsTables, run: checkOperatorPrivileges,
+		Looks:  "the role may read and write idempotency_audit, as who changes records by hand must",
+		Remedy: "GRANT SELECT, INSERT ON idempotency_audit to the role that runs `dedupe records`; where that is another one than in this URL, accept it with --skip",
 	},
 	{
 		Name: "indexes", Severity: Fails, needs: needsTables, run: checkIndexes,

@@ -61,8 +61,17 @@ func TestConditions(t *testing.T) {
 			"no tables", statements(`ALTER TABLE idempotency_records RENAME TO gone`),
 			doctor.Options{}, map[string]string{"schema": "there is no table idempotency_records on the search_path"},
 		}, {
-			"half of the tables", statements(`DROP TABLE idempotency_maintenance`),
-			doctor.Options{}, map[string]string{"schema": "but not those that belong to it"},
+			"a table that evictions write", statements(`DROP TABLE idempotency_maintenance`),
+			doctor.Options{}, map[string]string{"schema": `the schema "public" lacks the table idempotency_maintenance`},
+		}, {
+			"a table that operators write", statements(`DROP TABLE idempotency_audit`),
+			doctor.Options{}, map[string]string{"schema": `the schema "public" lacks the table idempotency_audit`},
+		}, {
+			"the table of versions", statements(`DROP TABLE idempotency_schema`),
+			doctor.Options{}, map[string]string{"schema": `the schema "public" lacks the table idempotency_schema`},
+		}, {
+			"a column that is gone", statements(`ALTER TABLE idempotency_records DROP COLUMN tombstone`),
+			doctor.Options{}, map[string]string{"schema": `the schema "public" lacks the column idempotency_records.tombstone`},
 		}, {
 			"an index that is gone", statements(`DROP INDEX idempotency_records_expires_at`),
 			doctor.Options{}, map[string]string{"indexes": "idempotency_records_expires_at is missing"},

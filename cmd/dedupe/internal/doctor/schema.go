@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/migrations"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
 )
 
@@ -15,8 +17,7 @@ import (
 // is the same.
 func checkSchema(ctx context.Context, e *exam) ([]string, error) {
 	var schema string
-	var complete bool
-	err := e.row(ctx, tablesSQL, []any{e.options.Schema}, &schema, &complete)
+	err := e.row(ctx, tablesSQL, []any{e.options.Schema}, &schema)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows) && e.options.Schema != "":
 		return []string{fmt.Sprintf("there is no table idempotency_records in the schema %q", e.options.Schema)}, nil
@@ -24,27 +25,68 @@ func checkSchema(ctx context.Context, e *exam) ([]string, error) {
 		return []string{"there is no table idempotency_records on the search_path"}, nil
 	case err != nil:
 		return nil, err
-	case !complete:
-		return []string{fmt.Sprintf("the schema %q has the table idempotency_records, but not those that belong to it", schema)}, nil
 	}
-	name := func(table string) string { return pgx.Identifier{schema, table}.Sanitize() }
-	e.tables = &tables{
-		records:     name("idempotency_records"),
-		maintenance: name("idempotency_maintenance"), version: name("idempotency_schema"),
-	}
-	var version int
-	if err := e.row(ctx, versionSQL, nil, &version); err != nil || version == pgstore.SchemaVersion {
+	var missing []string
+	err = e.within(ctx, func(tx pgx.Tx) error {
+		missing, err = migrations.Missing(ctx, tx, schema)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	return []string{fmt.Sprintf("the tables in the schema %q have version %d, this release needs %d", schema, version, pgstore.SchemaVersion)}, nil
+	var findings []string
+	for _, m := range missing {
+		findings = append(findings, fmt.Sprintf("the schema %q lacks the %s", schema, m))
+	}
+	name := func(table string) string { return pgx.Identifier{schema, table}.Sanitize() }
+	found := &tables{
+		records: name("idempotency_records"), audit: name("idempotency_audit"),
+		maintenance: name("idempotency_maintenance"), version: name("idempotency_schema"),
+	}
+	if slices.ContainsFunc(missing, func(m string) bool { return m != "table idempotency_audit" }) {
+		return findings, nil // what looks at the tables could not be made
+	}
+	e.tables = found
+	var version int
+	if err := e.row(ctx, versionSQL, nil, &version); err != nil {
+		return findings, err
+	}
+	if version != pgstore.SchemaVersion {
+		findings = append(findings, fmt.Sprintf("the tables in the schema %q have version %d, this release needs %d", schema, version, pgstore.SchemaVersion))
+	}
+	return findings, nil
 }
 
 func checkPrivileges(ctx context.Context, e *exam) ([]string, error) {
-	missing, err := e.lines(ctx, privilegesSQL, e.tables.records)
-	for i, privilege := range missing {
-		missing[i] = fmt.Sprintf("the role lacks %s on %s", privilege, e.tables.records)
+	return e.lacking(ctx,
+		grant{e.tables.records, []string{"SELECT", "INSERT", "UPDATE", "DELETE"}},
+		grant{e.tables.maintenance, []string{"SELECT", "INSERT", "UPDATE"}},
+		grant{e.tables.version, []string{"SELECT"}},
+	)
+}
+
+func checkOperatorPrivileges(ctx context.Context, e *exam) ([]string, error) {
+	return e.lacking(ctx, grant{e.tables.audit, []string{"SELECT", "INSERT"}})
+}
+
+// grant is what a role needs on a table.
+type grant struct {
+	table      string
+	privileges []string
+}
+
+// lacking says which privileges the role lacks on tables that are there.
+func (e *exam) lacking(ctx context.Context, grants ...grant) (findings []string, err error) {
+	for _, g := range grants {
+		lacks, err := e.lines(ctx, privilegesSQL, g.table, g.privileges)
+		if err != nil {
+			return nil, err
+		}
+		for _, privilege := range lacks {
+			findings = append(findings, fmt.Sprintf("the role lacks %s on %s", privilege, g.table))
+		}
 	}
-	return missing, err
+	return findings, nil
 }
 
 func checkIndexes(ctx context.Context, e *exam) ([]string, error) {

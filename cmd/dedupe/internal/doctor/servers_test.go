@@ -214,10 +214,12 @@ func TestPrivileges(t *testing.T) {
 		require.NoError(t, conn.Close(context.Background()))
 	})
 	report := examine(t, doctor.Options{DatabaseURL: with(t, link, "role", role)})
-	requireFindings(t, report, map[string]string{"privileges": "the role lacks"})
+	requireFindings(t, report, map[string]string{"privileges": "the role lacks", "operator-privileges": "the role lacks"})
 	require.Equal(t, []string{
 		`the role lacks DELETE on "public"."idempotency_records"`, `the role lacks UPDATE on "public"."idempotency_records"`,
+		`the role lacks INSERT on "public"."idempotency_maintenance"`, `the role lacks UPDATE on "public"."idempotency_maintenance"`,
 	}, result(t, report, "privileges").Findings)
+	require.Equal(t, []string{`the role lacks INSERT on "public"."idempotency_audit"`}, result(t, report, "operator-privileges").Findings)
 }
 
 func TestTablesInANamedSchema(t *testing.T) {

@@ -22,17 +22,15 @@ const readOnlySQL = `SELECT current_setting('default_transaction_read_only') = '
 
 // tablesSQL finds the schema of the records, by name or along the search_path.
 const tablesSQL = `
-SELECT n.nspname::text,
-    to_regclass(format('%I.idempotency_maintenance', n.nspname)) IS NOT NULL
-        AND to_regclass(format('%I.idempotency_schema', n.nspname)) IS NOT NULL
+SELECT n.nspname::text
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = to_regclass(CASE WHEN $1::text = '' THEN 'idempotency_records' ELSE format('%I.idempotency_records', $1::text) END)`
 
 const versionSQL = `SELECT coalesce(max(version), 0) FROM {version}`
 
 const privilegesSQL = `
-SELECT p FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) p
-WHERE NOT has_table_privilege($1::text, p)
+SELECT p FROM unnest($2::text[]) p
+WHERE to_regclass($1::text) IS NOT NULL AND NOT has_table_privilege($1::text, p)
 ORDER BY 1`
 
 // missingIndexesSQL names what a migration has created and is gone, or is there

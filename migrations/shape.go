@@ -1,0 +1,65 @@
+package migrations
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/remedy"
+)
+
+// shape is what the tables and columns are after [Latest]. A test holds it to the files.
+var shape = []struct{ table, columns string }{
+	{"idempotency_records", "created_at expires_at scheduled_at lease_ms generation acquisitions attempt record_version " +
+		"owner_token key request_hash takeover_policy lineage invocation namespace workflow_id run_id activity_id activity_type " +
+		"owner trace_parent updated_at lease_expires_at held_since result_size effect_possible pending non_retryable status " +
+		"tombstone response_body failure"},
+	{"idempotency_audit", "id at key verb actor reason before after"},
+	{"idempotency_maintenance", "name started_at finished_at rows correlation_id"},
+	{"idempotency_schema", "version applied_at"},
+}
+
+// missingSQL names tables and columns of the shape that a schema lacks. The records may
+// have another name, which only the store knows: then a table of their kind is there.
+const missingSQL = `
+WITH have AS (
+    SELECT c.oid, c.relname, c.relkind, a.attname
+    FROM pg_catalog.pg_class c
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace AND n.nspname = $1::text
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+)
+SELECT DISTINCT CASE WHEN EXISTS (SELECT FROM have h WHERE h.relname = w.tab)
+    THEN 'column ' || w.tab || '.' || w.col ELSE 'table ' || w.tab END
+FROM unnest($2::text[], $3::text[]) w (tab, col)
+WHERE NOT EXISTS (SELECT FROM have h WHERE h.relname = w.tab AND h.attname = w.col)
+  AND (w.tab <> 'idempotency_records' OR EXISTS (SELECT FROM have h WHERE h.relname = w.tab)
+    OR NOT EXISTS (SELECT FROM have h WHERE h.relkind IN ('r', 'p')
+        AND h.attname IN ('owner_token', 'request_hash', 'takeover_policy') GROUP BY h.oid HAVING count(*) = 3))
+ORDER BY 1`
+
+// Missing lists the tables and columns of [Latest] that a schema lacks, whatever its
+// version says, as "table idempotency_audit" or "column idempotency_records.failure".
+// db is a connection, a pool or a transaction.
+func Missing(ctx context.Context, db interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, schema string) ([]string, error) {
+	var tables, columns []string
+	for _, s := range shape {
+		for column := range strings.FieldsSeq(s.columns) {
+			tables, columns = append(tables, s.table), append(columns, column)
+		}
+	}
+	rows, err := db.Query(ctx, missingSQL, schema, tables, columns)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// incomplete says what is missing and what helps: Up does not look at what it has done.
+func incomplete(schema, given string, missing []string) error {
+	return fmt.Errorf("%w: schema %q lacks %s; run %s, and add columns by hand as it shows them",
+		ErrIncomplete, schema, strings.Join(missing, ", "), remedy.Create(given))
+}

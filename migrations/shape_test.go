@@ -1,0 +1,62 @@
+package migrations_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/migrations"
+)
+
+// What somebody has dropped is found, although its migration was applied, and comes back
+// when psql runs the files again.
+func TestWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for want, drop := range map[string]string{
+		"table idempotency_audit":            `DROP TABLE idempotency_audit`,
+		"table idempotency_maintenance":      `DROP TABLE idempotency_maintenance`,
+		"table idempotency_records":          `DROP TABLE idempotency_records`,
+		"column idempotency_records.failure": `ALTER TABLE idempotency_records DROP COLUMN failure CASCADE`,
+		"":                                   `ALTER TABLE idempotency_records RENAME TO ours`,
+	} {
+		t.Run(drop, func(t *testing.T) {
+			t.Parallel()
+			b := setupMigrated(t)
+			b.requireExec(t, drop)
+			status, err := migrations.ReadStatus(t.Context(), b.url, migrations.Options{Schema: "public"})
+			require.NoError(t, err)
+			if want == "" {
+				require.NoError(t, status.Check(), "the records may have another name")
+				return
+			}
+			require.Equal(t, []string{want}, status.Missing)
+			require.ErrorIs(t, status.Check(), migrations.ErrIncomplete)
+			require.ErrorContains(t, status.Check(), `schema "public" lacks `+want+"; run `dedupe migrate print --schema public | psql")
+			result, err := migrations.Up(t.Context(), b.url, migrations.Options{})
+			require.NoError(t, err)
+			require.Equal(t, status.Missing, result.Missing, "Up has nothing to do")
+			require.ErrorIs(t, result.Check(), migrations.ErrIncomplete)
+
+			b.requirePsqlFile(t, upFile)
+			if want == "column idempotency_records.failure" {
+				b.requireExec(t, `ALTER TABLE idempotency_records ADD COLUMN failure bytea`)
+			}
+			require.NoError(t, migrations.Check(t.Context(), b.url, migrations.Options{}))
+		})
+	}
+}
+
+// The list of what must be there is what the files make.
+func TestShape(t *testing.T) {
+	t.Parallel()
+	b := setupMigrated(t)
+	b.requireExec(t, `CREATE SCHEMA empty`)
+	missing, err := migrations.Missing(t.Context(), b.conn, "empty")
+	require.NoError(t, err)
+	require.Equal(t, requireValue[[]string](t, b, `SELECT array_agg('table ' || relname ORDER BY relname) FROM pg_class
+		WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> 'idempotency_schema_migrations'`), missing)
+
+	made := requireValue[[]string](t, b, `SELECT array_agg(table_name || '.' || column_name) FROM information_schema.columns
+		WHERE table_schema = 'public' AND table_name <> 'idempotency_schema_migrations'`)
+	require.ElementsMatch(t, made, migrations.Columns())
+}
