@@ -19,6 +19,9 @@ func Create(schema string) string {
 	return "`dedupe migrate print" + flag(schema) + ` | psql -v ON_ERROR_STOP=1 "$DATABASE_URL"` + "`"
 }
 
+// Print is the command that prints the files, for psql.
+func Print(schema string) string { return "`dedupe migrate print" + flag(schema) + "`" }
+
 var bare = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 func flag(schema string) string {

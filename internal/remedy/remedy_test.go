@@ -12,5 +12,6 @@ func TestCommands(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "`dedupe migrate up`", remedy.Up(""))
 	require.Equal(t, "`dedupe migrate up --schema Ours --database-url …`", remedy.Up("Ours", "--database-url …"))
+	require.Equal(t, "`dedupe migrate print --schema Ours`", remedy.Print("Ours"))
 	require.Equal(t, "`dedupe migrate print --schema 'it'\\''s ours' | psql -v ON_ERROR_STOP=1 \"$DATABASE_URL\"`", remedy.Create("it's ours"))
 }

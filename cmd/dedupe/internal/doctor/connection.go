@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,11 +17,27 @@ import (
 // checkDatabase connects. pgx keeps the password out of its connection errors.
 func checkDatabase(ctx context.Context, e *exam) ([]string, error) {
 	var one int
-	if err := e.row(ctx, pingSQL, nil, &one); err != nil {
+	err := e.row(ctx, pingSQL, nil, &one)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return []string{fmt.Sprintf("no answer from %s within %v", e.addresses(), e.options.Timeout)}, nil
+	case err != nil:
 		return refused(err), nil
 	}
 	e.reached = true
 	return nil, nil
+}
+
+// addresses are where the URL leads to.
+func (e *exam) addresses() string {
+	config := e.config.ConnConfig
+	all := []string{fmt.Sprintf("%s:%d", config.Host, config.Port)}
+	for _, f := range config.Fallbacks { // also the same host without TLS
+		if address := fmt.Sprintf("%s:%d", f.Host, f.Port); !slices.Contains(all, address) {
+			all = append(all, address)
+		}
+	}
+	return strings.Join(all, " and ")
 }
 
 // refused makes a finding of an error that is what the check looks for.

@@ -18,6 +18,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/remedy"
 	"github.com/seed5aa7bdf6/temporal-dedupe/worker/config"
 )
 
@@ -167,8 +170,34 @@ func (e *exam) make(ctx context.Context, c Check) Result {
 	case len(findings) > 0:
 		r.Status, r.Findings = c.Severity.status(), slices.Clone(findings)
 	}
-	if r.Status != OK {
-		r.Remedy = c.Remedy
+	switch r.Status {
+	case OK:
+	case Unknown:
+		r.Remedy = again(err)
+	default:
+		r.Remedy = inSchema(c.Remedy, e.options.Schema)
 	}
 	return r
+}
+
+// again says what to do about a check that could not be made: what was not found needs
+// no remedy.
+func again(err error) string {
+	var answer *pgconn.PgError
+	code := ""
+	if errors.As(err, &answer) {
+		code = answer.Code
+	}
+	switch code {
+	case "42501": // insufficient_privilege
+		return "GRANT SELECT on what the check reads, and USAGE on its schema, to this role, and run the doctor again"
+	case "55P03": // lock_not_available
+		return "run the doctor again; if somebody still holds the lock, pg_locks and pg_stat_activity say who"
+	}
+	return "run the doctor again, with a longer --timeout if the database is slow; nobody knows whether there is anything to find"
+}
+
+// inSchema has the commands of a remedy name the schema that was looked at.
+func inSchema(text, schema string) string {
+	return strings.NewReplacer("`dedupe migrate up`", remedy.Up(schema), "`dedupe migrate print`", remedy.Print(schema)).Replace(text)
 }

@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"context"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -37,6 +38,15 @@ func TestADatabaseThatCannotBeReached(t *testing.T) {
 	require.True(t, report.Failed(false))
 }
 
+func TestADatabaseThatIsSilent(t *testing.T) {
+	t.Parallel()
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = silent.Close() })
+	report := examine(t, doctor.Options{DatabaseURL: "postgres://me:s3cret@" + silent.Addr().String() + "/x", Timeout: 300 * time.Millisecond})
+	requireFindings(t, report, map[string]string{"database": "no answer from " + silent.Addr().String() + " within 300ms"})
+}
+
 func TestADatabaseThatIsLocked(t *testing.T) {
 	t.Parallel()
 	link := requireSound(t)
@@ -48,6 +58,7 @@ func TestADatabaseThatIsLocked(t *testing.T) {
 		r := result(t, report, check)
 		require.Equal(t, doctor.Unknown, r.Status, check)
 		require.Contains(t, r.Findings[0], "canceling statement due to lock timeout", check)
+		require.Contains(t, r.Remedy, "run the doctor again; if somebody still holds the lock", check)
 	}
 	for _, check := range []string{"database", "schema", "fsync", "clock", "autovacuum"} {
 		require.Equal(t, doctor.OK, result(t, report, check).Status, "one check that fails hides no other")
@@ -64,6 +75,7 @@ func TestACheckThatTakesTooLong(t *testing.T) {
 	report := examine(t, doctor.Options{DatabaseURL: link, Timeout: 6 * time.Second})
 	r := result(t, report, "schema")
 	require.Equal(t, doctor.Unknown, r.Status)
+	require.Contains(t, r.Remedy, "run the doctor again, with a longer --timeout")
 	require.Equal(t, doctor.OK, result(t, report, "leases").Status, "the connection is replaced")
 	conn := requireConn(t, link)
 	require.Eventually(t, func() bool {
@@ -220,6 +232,11 @@ func TestPrivileges(t *testing.T) {
 		`the role lacks INSERT on "public"."idempotency_maintenance"`, `the role lacks UPDATE on "public"."idempotency_maintenance"`,
 	}, result(t, report, "privileges").Findings)
 	require.Equal(t, []string{`the role lacks INSERT on "public"."idempotency_audit"`}, result(t, report, "operator-privileges").Findings)
+
+	execute(t, link, `REVOKE SELECT ON idempotency_records FROM `+role)
+	r := result(t, examine(t, doctor.Options{DatabaseURL: with(t, link, "role", role)}), "leases")
+	require.Equal(t, doctor.Unknown, r.Status)
+	require.Contains(t, r.Remedy, "GRANT SELECT on what the check reads")
 }
 
 func TestTablesInANamedSchema(t *testing.T) {
@@ -230,4 +247,7 @@ func TestTablesInANamedSchema(t *testing.T) {
 	require.NoError(t, err)
 	execute(t, link, `DROP TABLE public.idempotency_records`)
 	requireFindings(t, examine(t, doctor.Options{DatabaseURL: link, Schema: schema}), nil)
+
+	report := examine(t, doctor.Options{DatabaseURL: link, Schema: "Elsewhere"})
+	require.Contains(t, result(t, report, "schema").Remedy, "run `dedupe migrate up --schema Elsewhere`; if it has nothing to do, give psql what `dedupe migrate print --schema Elsewhere` prints")
 }
