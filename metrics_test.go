@@ -56,6 +56,14 @@ func TestTelemetryPage(t *testing.T) {
 		}
 	})
 
+	t.Run("lists every source", func(t *testing.T) {
+		t.Parallel()
+		for _, s := range telemetry.Sources {
+			require.Contains(t, section("Sources"), fmt.Sprintf("| `%s` | %s |", s.Source, s.Text))
+		}
+		require.Equal(t, len(telemetry.Sources), rows("Sources"))
+	})
+
 	t.Run("names every span, event and attribute of theirs", func(t *testing.T) {
 		t.Parallel()
 		spans := section("Spans")

@@ -8,6 +8,7 @@ import (
 
 	sdkactivity "go.temporal.io/sdk/activity"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/wire"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
@@ -25,24 +26,13 @@ const (
 	effectMark     = "d" // follows all of that in the key of an effect: one more part, its name
 )
 
-// source tells where a call's identity comes from: an attribute of telemetry.
-type source string
-
-const (
-	sourceWorkflow   source = "workflow"     // the header of the workflow side
-	sourceBusiness   source = "business_key" // the caller's own key
-	sourceInvocation source = "invocation"   // no usable header
-	sourceStandalone source = "standalone"   // no workflow
-	sourceEffect     source = "effect"       // a name within an activity
-)
-
 // call is one logical activity call.
 type call struct {
 	key     string
 	prefix  string
 	kind    string
 	parts   []string // of the key, after its kind
-	source  source
+	source  telemetry.Source
 	onOther store.OtherExecution
 	origin  store.Origin
 }
@@ -62,21 +52,21 @@ func identify(prefix string, info sdkactivity.Info, facts *wire.Facts, p Policy)
 	ns, typ := info.Namespace, info.ActivityType.Name
 	switch {
 	case info.WorkflowExecution.ID == "":
-		c.source = sourceStandalone
+		c.source = telemetry.SourceStandalone
 		c.origin.Lineage = info.ActivityRunID
 		c.name(prefix, kindStandalone, ns, info.ActivityID, info.ActivityRunID, typ)
 	case facts == nil:
-		c.source = sourceInvocation
+		c.source = telemetry.SourceInvocation
 		c.origin.Lineage = info.WorkflowExecution.RunID
 		c.name(prefix, kind(kindInvocation), ns, info.WorkflowExecution.ID,
 			info.WorkflowExecution.RunID, info.ActivityID, nanos(info.ScheduledTime), typ)
 	case facts.BusinessKey != "":
-		c.source = sourceBusiness
+		c.source = telemetry.SourceBusiness
 		c.onOther = store.AnyExecution
 		c.origin.Lineage = lineageOf(info, facts)
 		c.name(prefix, kindBusiness, ns, typ, facts.BusinessKey) // of local calls too
 	default:
-		c.source = sourceWorkflow
+		c.source = telemetry.SourceWorkflow
 		c.origin.Lineage = lineageOf(info, facts)
 		k, where, position := place(info, facts, p.Scope)
 		c.name(prefix, kind(k), ns, where, position, typ, facts.CallName())
@@ -93,7 +83,7 @@ func (c *call) name(prefix, kind string, parts ...string) {
 // effect is the call of an effect inside this one: the activity's key, and the
 // names of the effects that lead to it.
 func (c call) effect(path []string) call {
-	c.source = sourceEffect
+	c.source = telemetry.SourceEffect
 	c.key = joinKey(c.prefix, c.kind+effectMark, append(slices.Clone(c.parts), joinParts(path))...)
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/owner"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -104,10 +105,10 @@ func later(errType string, delay time.Duration, cause error, format string, args
 func conflictError(c call, found store.Record, hashes []string) error {
 	hint := "the activity's arguments changed under a key that stays"
 	switch {
-	case c.source == sourceEffect:
+	case c.source == telemetry.SourceEffect:
 		hint = "the effect of this name was made for other arguments: name it after what makes it another one, " +
 			"or say with DoOptions.Fingerprint what counts"
-	case c.source == sourceBusiness:
+	case c.source == telemetry.SourceBusiness:
 		hint = "the business key already names an operation with other arguments"
 	case strings.Contains(c.kind, childMark):
 		hint = "this child workflow was started with other arguments than the one that the record is of, or makes its calls in another order: " +

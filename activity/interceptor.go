@@ -103,18 +103,18 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 		return a.pass(ctx, in)
 	case facts == nil && info.WorkflowExecution.ID != "":
 		if policy.RequireHeader {
-			a.refused(ctx, info, sourceInvocation, telemetry.HeaderRequired)
+			a.refused(ctx, info, telemetry.SourceInvocation, telemetry.HeaderRequired)
 			return nil, refuse(ErrTypeHeaderRequired, "activity type %q requires the header of the workflow side: %v; "+
 				"register the plugin (dedupe.NewWorkflowPlugin) on the workers that run the workflow", info.ActivityType.Name, err)
 		}
 	}
 	if facts != nil && facts.Uncountable != "" && facts.BusinessKey == "" {
-		a.refused(ctx, info, sourceWorkflow, telemetry.NoFingerprint)
+		a.refused(ctx, info, telemetry.SourceWorkflow, telemetry.NoFingerprint)
 		return nil, refuse(ErrTypeNoFingerprint, "calls of activity type %q cannot be numbered by their arguments: %s; "+
 			"use a step key (dedupe.WithStepKey)", info.ActivityType.Name, facts.Uncountable)
 	}
 	c := identify(a.i.options.KeyPrefix, info, facts, policy)
-	if c.source == sourceInvocation {
+	if c.source == telemetry.SourceInvocation {
 		a.i.warnOnce(ctx, "dedupe: no usable header, only the attempts of one scheduling are deduplicated",
 			info.ActivityType.Name, func() []any { return []any{"Reason", err.Error(), "DedupeKey", ShortKey(c.key)} })
 	}
@@ -174,7 +174,7 @@ func (a *inbound) pass(ctx context.Context, in *interceptor.ExecuteActivityInput
 }
 
 // refused counts a call that ends before it has a record to ask for.
-func (a *inbound) refused(ctx context.Context, info sdkactivity.Info, s source, outcome telemetry.Outcome) {
+func (a *inbound) refused(ctx context.Context, info sdkactivity.Info, s telemetry.Source, outcome telemetry.Outcome) {
 	a.i.telemetry.Type(info.Namespace, info.ActivityType.Name).Ended(ctx, string(s), outcome, 0)
 }
 

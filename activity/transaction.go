@@ -102,6 +102,7 @@ func (t *transaction) Committing() {
 
 func (t *transaction) Committed() {
 	if t.remember {
+		t.e.span.Settled(store.Complete.String(), store.Applied.String())
 		t.e.body.endTx(bodyRecorded, t.leaving, nil)
 		return
 	}

@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/owner"
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -65,6 +68,34 @@ func TestTransaction(t *testing.T) {
 		var result string
 		require.NoError(t, got.Get(&result))
 		require.Equal(t, "transferred", result)
+	})
+
+	t.Run("one that has committed is a settlement on the span", func(t *testing.T) {
+		t.Parallel()
+		spans := tracetest.NewSpanRecorder()
+		b := setup(t, func(o *activity.Options) {
+			o.TracerProvider = trace.NewTracerProvider(trace.WithSpanProcessor(spans))
+		})
+		_, err := b.run(1, func(ctx context.Context) (string, error) {
+			tx := begin(t, ctx)
+			s, _, err := tx.Complete(ctx, "transferred")
+			require.NoError(t, err)
+			tx.Committing()
+			_, err = b.store.Settle(ctx, []store.Settlement{s})
+			require.NoError(t, err)
+			tx.Committed()
+			return "transferred", nil
+		})
+		require.NoError(t, err)
+		var settled []string
+		for _, e := range spans.Ended()[0].Events() {
+			if e.Name == telemetry.EventSettled {
+				for _, a := range e.Attributes {
+					settled = append(settled, a.Value.AsString())
+				}
+			}
+		}
+		require.Equal(t, []string{"complete", "applied"}, settled)
 	})
 
 	t.Run("the lease is not renewed while a transaction commits, and is again when it has failed", func(t *testing.T) {

@@ -5,10 +5,12 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
@@ -57,6 +59,7 @@ func requireDeclared(t *testing.T, where, expr string) (names []string) {
 		case *parser.VectorSelector:
 			require.Contains(t, known, n.Name, "%s: %s", where, expr)
 			names = append(names, n.Name)
+			require.True(t, !slices.Contains(known[n.Name], "source") || tellsEffects(parsed), "%s counts effects as activities: %s", where, expr)
 			for _, m := range n.LabelMatchers {
 				if m.Name != model.MetricNameLabel {
 					require.Contains(t, known[n.Name], m.Name, "%s: %s", where, expr)
@@ -73,6 +76,29 @@ func requireDeclared(t *testing.T, where, expr string) (names []string) {
 	})
 	require.NotEmpty(t, names, "%s: %s", where, expr)
 	return names
+}
+
+// tellsEffects tells whether an expression selects or groups by source: effects within
+// activities are counted beside these.
+func tellsEffects(e parser.Expr) bool {
+	told, all := 0, 0
+	parser.Inspect(e, func(node parser.Node, path []parser.Node) error {
+		s, ok := node.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		all++
+		selected := slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == "source" })
+		grouped := slices.ContainsFunc(path, func(n parser.Node) bool {
+			a, ok := n.(*parser.AggregateExpr)
+			return ok && slices.Contains(a.Grouping, "source")
+		})
+		if selected || grouped {
+			told++
+		}
+		return nil
+	})
+	return told == all
 }
 
 func selectors(e parser.Expr) (names []string) {

@@ -41,7 +41,7 @@ var (
 // The instruments.
 var (
 	OutcomeMetric = Metric{"dedupe.outcome", Counter, "{execution}",
-		"Executions of deduplicated activities, by how they ended.", ofExecution}
+		"Executions of deduplicated activities, and of effects within them, by how they ended.", ofExecution}
 	LatencyMetric = Metric{"dedupe.latency", Histogram, "s",
 		"Time that an execution spent on its record, waiting included, the body not.", ofExecution}
 	InFlightMetric = Metric{"dedupe.in_flight", UpDownCounter, "{execution}",
