@@ -72,6 +72,19 @@ func TestReadme(t *testing.T) {
 		require.NoError(t, vet.Run(), out.String())
 	})
 
+	t.Run("its commands run outside of a clone", func(t *testing.T) {
+		t.Parallel()
+		for _, page := range []string{"README.md", "docs/cli.md"} {
+			text, err := os.ReadFile(page)
+			require.NoError(t, err)
+			commands := strings.Split(string(text), "github.com/seed5aa7bdf6/temporal-dedupe/cmd/dedupe")[1:]
+			require.NotEmpty(t, commands, page)
+			for _, rest := range commands {
+				require.True(t, strings.HasPrefix(rest, "@latest"), "%s: …/cmd/dedupe%.20s", page, rest)
+			}
+		}
+	})
+
 	t.Run("the pages it points to exist", func(t *testing.T) {
 		t.Parallel()
 		text, err := os.ReadFile("README.md")
