@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4"
@@ -81,7 +82,7 @@ func (d *driver) explain(ctx context.Context, err error, after Status, statusErr
 	if d.failed != nil {
 		err = d.failed
 	}
-	return clarify(ctx, fmt.Errorf("%s; %s: %w", what, where, cause(err)))
+	return clarify(ctx, fmt.Errorf("%s; %s: %w", what, where, inner{cause(err)}))
 }
 
 // clarify adds what the caller can ask for with errors.Is: the end of its own
@@ -93,10 +94,19 @@ func clarify(ctx context.Context, err error) error {
 		return fmt.Errorf("%w (%w)", err, ctx.Err())
 	case errors.Is(err, migrate.ErrLockTimeout),
 		errors.As(err, &pg) && pg.Code == sqlstateLockNotAvailable:
-		return fmt.Errorf("%w: %w", ErrLockTimeout, err)
+		return fmt.Errorf("%w: %w", ErrLockTimeout, inner{err})
 	}
 	return err
 }
+
+// inner is an error of this package within the text of another: the prefix stands once.
+type inner struct{ error }
+
+// Error returns the text without the prefix.
+func (i inner) Error() string { return strings.TrimPrefix(i.error.Error(), "dedupe: migrations: ") }
+
+// Unwrap returns the error.
+func (i inner) Unwrap() error { return i.error }
 
 // cause takes golang-migrate's wrapping away, whose text holds the whole file,
 // but keeps the line and what Postgres says.

@@ -47,7 +47,7 @@ func (t *target) requireSession(ctx context.Context, conn *pgx.Conn) error {
 		return fmt.Errorf("dedupe: migrations: stopped while looking for a pooler: %w", ctx.Err())
 	case err != nil:
 		return fmt.Errorf("%w: %s:%d is a pooler, and it could not be shown that it keeps sessions; "+
-			"use the address of Postgres itself: %w", ErrTransactionPooler, t.config.Host, t.config.Port, err)
+			"use the address of Postgres itself: %w", ErrTransactionPooler, t.config.Host, t.config.Port, inner{err})
 	case shared:
 		return fmt.Errorf("%w: %s:%d is a pooler in transaction mode; "+
 			"use the address of Postgres itself, or of a pool in session mode",

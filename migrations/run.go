@@ -66,7 +66,9 @@ func (s set) run(ctx context.Context, direction Direction, databaseURL string, o
 	nothing := direction == DirectionUp && len(status.Pending) == 0 ||
 		direction == DirectionDown && status.Version == 0
 	if nothing && !status.Dirty {
-		result.Missing, result.given = status.Missing, status.given
+		if len(status.Missing) > 0 {
+			result.Missing, result.given = status.Missing, status.given
+		}
 		return result, nil
 	}
 	d, err := newDriver(ctx, t, s, status.Schema)
@@ -106,7 +108,7 @@ func (s set) prepare(ctx context.Context, t *target, direction Direction) (Statu
 	case err != nil:
 		return status, clarify(ctx, err)
 	case status.Schema == "":
-		return status, errors.New("dedupe: migrations: the search_path leads to no existing schema; name one with Options.Schema")
+		return status, errors.New("dedupe: migrations: the search_path leads to no existing schema; name one (Options.Schema, --schema)")
 	case status.Version > status.Latest:
 		return status, newerSchema(status.Schema, status.Version, status.Latest)
 	}
@@ -136,7 +138,7 @@ func createSchema(ctx context.Context, t *target, conn *pgx.Conn) error {
 		})
 	}()
 	if err != nil {
-		return clarify(ctx, fmt.Errorf("dedupe: migrations: create schema %q: %w", t.options.Schema, err))
+		return clarify(ctx, fmt.Errorf("dedupe: migrations: create schema %q: %w", t.options.Schema, inner{err}))
 	}
 	return nil
 }

@@ -149,7 +149,9 @@ func (s set) statusOn(ctx context.Context, conn *pgx.Conn, schema string) (Statu
 		if err != nil {
 			return fail(err)
 		}
-		status.Missing = missing
+		if len(missing) > 0 {
+			status.Missing = missing
+		}
 	}
 	return status, nil
 }

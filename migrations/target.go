@@ -60,9 +60,9 @@ func (t *target) connectError(ctx context.Context, err error) error {
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("dedupe: migrations: no answer from %s:%d within %s: %w",
-			t.config.Host, t.config.Port, t.options.ConnectTimeout, err)
+			t.config.Host, t.config.Port, t.options.ConnectTimeout, inner{err})
 	}
-	return fmt.Errorf("dedupe: migrations: connect: %w", err)
+	return fmt.Errorf("dedupe: migrations: connect: %w", inner{err})
 }
 
 // configure prepares the session that migrates. SET instead of a startup

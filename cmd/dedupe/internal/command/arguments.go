@@ -18,12 +18,8 @@ func checkArguments(c *cobra.Command, args []string) error {
 	}
 	var err error
 	c.Flags().Visit(func(f *pflag.Flag) {
-		switch value := f.Value.String(); {
-		case err != nil || f.Value.Type() != "string":
-		case value == "":
-			err = usagef("dedupe: --%s is empty: leave it out, or look whether a variable in it is set", f.Name)
-		case !isText(value):
-			err = usagef("dedupe: --%s has invalid UTF-8 or a zero byte: %q", f.Name, value)
+		if err == nil {
+			err = checkFlag(f)
 		}
 	})
 	if err != nil {
@@ -31,6 +27,25 @@ func checkArguments(c *cobra.Command, args []string) error {
 	}
 	if at := slices.IndexFunc(args, func(arg string) bool { return arg == "" || !isText(arg) }); at >= 0 {
 		return usagef("dedupe: %q is empty, or has invalid UTF-8 or a zero byte: look whether a variable in it is set", args[at])
+	}
+	return nil
+}
+
+// checkFlag looks at the text, or at each of the texts, that a flag was given.
+func checkFlag(f *pflag.Flag) error {
+	values := []string{f.Value.String()}
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		values = list.GetSlice()
+	} else if f.Value.Type() != "string" {
+		return nil
+	}
+	if len(values) == 0 || slices.Contains(values, "") {
+		return usagef("dedupe: --%s is empty: leave it out, or look whether a variable in it is set", f.Name)
+	}
+	for _, value := range values {
+		if !isText(value) {
+			return usagef("dedupe: --%s has invalid UTF-8 or a zero byte: %q", f.Name, value)
+		}
 	}
 	return nil
 }

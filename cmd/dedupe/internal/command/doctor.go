@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -37,7 +38,7 @@ failure. The API key of Temporal is read from TEMPORAL_API_KEY.
 
 Exit codes:
   0  no check failed; there may be warnings, which count with --strict
-  1  nothing could be looked at
+  1  nothing could be looked at, or every check was skipped
   2  wrong arguments
   4  a check failed`,
 		Args: noArgs,
@@ -84,6 +85,11 @@ func (f *doctorFlags) run(c *cobra.Command, env Env) (err error) {
 			return usagef("dedupe: --skip: there is no check %q; docs/doctor.md lists them, and so does --output json", name)
 		}
 	}
+	for _, name := range []string{"temporal-namespace", "temporal-tls"} {
+		if c.Flags().Changed(name) && f.options.Temporal.Address == "" {
+			return usagef("dedupe: --%s needs --temporal-address: without it Temporal is not looked at", name)
+		}
+	}
 	if f.config != "" {
 		if f.options.Config, err = readConfig(env, f.config); err != nil {
 			return err
@@ -102,6 +108,9 @@ func (f *doctorFlags) run(c *cobra.Command, env Env) (err error) {
 		return err
 	}
 	_, _ = fmt.Fprintln(env.Err, summary(report))
+	if report.Count(doctor.Skipped) == len(report.Results) {
+		return errors.New("dedupe: doctor: every check was skipped, so that nothing was looked at: leave some out of --skip")
+	}
 	if report.Failed(f.strict) {
 		return &exitError{code: ExitUnhealthy}
 	}

@@ -77,6 +77,8 @@ func TestDoctorRefuses(t *testing.T) {
 		"a size of nothing":   {[]string{"doctor", "--max-bytes", "0"}, "--max-bytes must be 1 or more, not 0"},
 		"a sample of nothing": {[]string{"doctor", "--sample-bytes", "-1"}, "--sample-bytes must be 1 or more, not -1"},
 		"a check that is not": {[]string{"doctor", "--skip", "fsink"}, `--skip: there is no check "fsink"`},
+		"a namespace alone":   {[]string{"doctor", "--temporal-namespace", "x"}, "--temporal-namespace needs --temporal-address"},
+		"TLS alone":           {[]string{"doctor", "--temporal-tls"}, "--temporal-tls needs --temporal-address"},
 		"an unknown output":   {[]string{"doctor", "-o", "xml"}, "--output must be table or json"},
 		"an argument":         {[]string{"doctor", "now"}, "takes no arguments"},
 		"a flag that is not":  {[]string{"doctor", "--quick"}, "unknown flag: --quick"},
@@ -89,6 +91,12 @@ func TestDoctorRefuses(t *testing.T) {
 		})
 	}
 
+	t.Run("to be content when every check is skipped", func(t *testing.T) {
+		t.Parallel()
+		got := run(t, "postgres://x@127.0.0.1:1/x", "doctor", "--skip", "database")
+		require.Equal(t, command.ExitError, got.code)
+		require.Contains(t, got.err, "dedupe: doctor: every check was skipped, so that nothing was looked at")
+	})
 	t.Run("a file of policies that cannot be used", func(t *testing.T) {
 		t.Parallel()
 		got := run(t, "postgres://x@127.0.0.1:1/x", "doctor", "--config", requireFile(t, "activities: {Charge: {ttl: 3}}\n"))

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,7 +17,7 @@ import (
 
 // evicted is what a pass by hand prints.
 type evicted struct {
-	CorrelationID string  `json:"correlationId"`
+	CorrelationID string  `json:"correlation_id"`
 	Removed       int     `json:"removed"`
 	Batches       int     `json:"batches"`
 	More          bool    `json:"more"`
@@ -70,7 +71,7 @@ What was removed before an error stays removed; run it again.`,
 			}
 			pass := e.Pass(c.Context())
 			if err := output.print(env.Out, evictionSummary(pass), func(out io.Writer) error { return printPass(out, pass) }); err != nil {
-				return err
+				return fmt.Errorf("dedupe: evict: %d records were removed, which could not be printed: %w", pass.Removed, errors.Join(err, pass.Err))
 			}
 			if pass.Err != nil && c.Context().Err() != nil {
 				return fmt.Errorf("dedupe: evict: %w: what was removed stays removed; run it again for the rest", context.Canceled)

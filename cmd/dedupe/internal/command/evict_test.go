@@ -1,9 +1,12 @@
 package command_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,7 +48,7 @@ func TestEvict(t *testing.T) {
 		got := run(t, migrated(t, 27), "evict", "--batch-size", "10", "--max-batches", "2", "-o", "json")
 		require.Equal(t, command.ExitOK, got.code, got.err)
 		var pass struct {
-			CorrelationID    string
+			CorrelationID    string `json:"correlation_id"`
 			Removed, Batches int
 			More             bool
 			Seconds          float64
@@ -83,12 +86,18 @@ func TestEvict(t *testing.T) {
 		psql(t, database, `SELECT 1 / (rows = 3 AND name = 'evict' AND finished_at >= started_at)::integer FROM idempotency_maintenance`)
 	})
 
-	t.Run("works behind a transaction pooler, as all that looks at records", func(t *testing.T) {
+	t.Run("says when it was interrupted that what is gone is gone", func(t *testing.T) {
 		t.Parallel()
-		pooler := localpgtest.RequirePgBouncer(t, migrated(t, 5), "pool_mode = transaction\n")
-		got := run(t, pooler, "evict")
-		require.Equal(t, command.ExitOK, got.code, got.err)
-		require.Regexp(t, `^evicted 3 records`, got.out)
+		ctx, interrupt := context.WithCancel(t.Context())
+		database := migrated(t, 100)
+		time.AfterFunc(2*time.Second, interrupt)
+		var out, errs bytes.Buffer
+		code := command.Run(ctx, []string{"evict", "--batch-size", "1", "--rest", "1000", "--database-url", database}, command.Env{
+			Out: &out, Err: &errs, Getenv: func(string) string { return "" },
+		})
+		require.Equal(t, command.ExitError, code)
+		require.Equal(t, "dedupe: evict: interrupted: what was removed stays removed; run it again for the rest\n", errs.String())
+		require.Regexp(t, `^evicted [1-9]`, out.String())
 	})
 
 	t.Run("says what to do about a database without tables", func(t *testing.T) {

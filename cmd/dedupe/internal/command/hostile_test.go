@@ -43,6 +43,8 @@ func TestFlagsThatAreEmptyAreRefused(t *testing.T) {
 		"schema":           {"stats", "--schema", ""},
 		"database-url":     {"migrate", "down", "--yes", "--database-url", ""},
 		"temporal-address": {"doctor", "--temporal-address", ""},
+		"skip":             {"doctor", "--skip", ""},
+		"activities":       {"config", "check", "dedupe.yaml", "--activities", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,6 +80,8 @@ func TestWrongArgumentsEndWithTheirCode(t *testing.T) {
 		"a key with a zero byte":     {nowhere, []string{"records", "release", "bad\x00", "--reason", "x"}},
 		"a workflow that is no text": {nowhere, []string{"records", "list", "--workflow", "bad\xff"}},
 		"a lock timeout before now":  {nowhere, []string{"migrate", "up", "--lock-timeout", "-1s"}},
+		"a name in a list, no text":  {nowhere, []string{"doctor", "--skip", "fsync,bad\xff"}},
+		"a reason of nothing":        {nowhere, []string{"records", "release", "k", "--reason", "  "}},
 		"a lock timeout of nothing":  {nowhere, []string{"migrate", "up", "--lock-timeout", "1ns"}},
 	} {
 		t.Run(name, func(t *testing.T) {

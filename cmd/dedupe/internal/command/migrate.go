@@ -89,7 +89,7 @@ func printResult(out io.Writer, r migrations.Result) error {
 		text = fmt.Sprintf("schema %q: version %d -> %d\n", r.Schema, r.From, r.To)
 	}
 	if _, err := io.WriteString(out, text); err != nil {
-		return err
+		return fmt.Errorf("dedupe: this was done, and could not be printed: %s: %w", strings.TrimSpace(text), err)
 	}
 	return r.Check()
 }

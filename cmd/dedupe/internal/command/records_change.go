@@ -3,10 +3,12 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/user"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,7 +91,12 @@ func (f *changeFlags) run(c *cobra.Command, env Env, flags *adminFlags, keys []s
 		failed = report.apply(c.Context(), a, order, r)
 	}
 	report.count()
-	if err := f.output.print(env.Out, report, func(out io.Writer) error { return report.print(out) }); err != nil {
+	err = f.output.print(env.Out, report, func(out io.Writer) error { return report.print(out) })
+	if err != nil && f.yes {
+		return fmt.Errorf("dedupe: %d records were changed and %d not, which could not be printed (`dedupe records audit` has the changes): %w",
+			report.Changed, report.NotChanged, errors.Join(err, failed))
+	}
+	if err != nil {
 		return err
 	}
 	switch {
@@ -125,7 +132,8 @@ func (f *changeFlags) validate(c *cobra.Command, keys []string) (store.Order, er
 		order.Actor = defaultActor()
 	}
 	if err := order.Validate(); err != nil {
-		return order, &usageError{err}
+		text := strings.TrimPrefix(err.Error(), store.ErrInvalidArgument.Error()+": ")
+		return order, usagef("dedupe: %s", strings.NewReplacer("Order.Actor", "--actor", "Order.Reason", "--reason").Replace(text))
 	}
 	if err := f.output.validate(); err != nil {
 		return order, err

@@ -1,6 +1,8 @@
 package command_test
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -235,6 +237,41 @@ func writeFile(t *testing.T, text string) string {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestWhatWasDoneAndCannotBePrinted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key := b.hold(reservation("unprinted", "1")).Key
+	for want, args := range map[string][]string{
+		"1 records were changed and 0 not, which could not be printed": {"records", "release", key, "--reason", "x", "--yes"},
+		"0 records were removed, which could not be printed":           {"evict"},
+		"this was done, and could not be printed: schema":              {"migrate", "up"},
+	} {
+		var errs bytes.Buffer
+		code := command.Run(t.Context(), append(args, "--database-url", b.url), command.Env{
+			Out: full{}, Err: &errs, Getenv: func(string) string { return "" },
+		})
+		require.Equal(t, command.ExitError, code)
+		require.Contains(t, errs.String(), want)
+		require.Contains(t, errs.String(), "no space left on device")
+	}
+	require.False(t, b.get(key).Held)
+}
+
+func TestReasonsAreNamedAsFlags(t *testing.T) {
+	t.Parallel()
+	for flag, value := range map[string]string{"--reason": "  ", "--actor": " ", "--actor ": strings.Repeat("x", 1001)} {
+		args := []string{"records", "release", "k", "--reason", "x", strings.TrimSpace(flag), value}
+		got := run(t, "postgres://127.0.0.1:1/x", args...)
+		require.Equal(t, command.ExitUsage, got.code)
+		require.True(t, strings.HasPrefix(got.err, "dedupe: "+strings.TrimSpace(flag)+" "), got.err)
+	}
 }
 
 // Only an answer that was lost leaves a record of which nobody knows.

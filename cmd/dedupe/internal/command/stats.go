@@ -141,8 +141,11 @@ func printStats(out io.Writer, st store.Stats) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "ACTIVITY\tRECORDS\tOWNED\tPAST LEASE\tCOMPLETED\tFAILED\tHELD\tEXPIRED\tOLDEST")
 	for _, t := range st.Types {
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", or(t.ActivityType),
-			t.Records, t.Live, t.PastLease, t.Completed, t.Failed, t.Held, t.Expired, when(t.Oldest))
+		row := or(t.ActivityType)
+		for _, n := range []int64{t.Records, t.Live, t.PastLease, t.Completed, t.Failed, t.Held, t.Expired} {
+			row += fmt.Sprintf("\t%s%d", about, n)
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s%s\n", row, about, when(t.Oldest))
 	}
 	return table.Flush()
 }

@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,4 +41,9 @@ func TestStats(t *testing.T) {
 	require.EqualValues(t, 1, got.Types[0].Held)
 	require.False(t, decode[stats](t, b.run(command.ExitOK, "stats", "--estimate", "-o", "json").out).Estimated, "it fits into the sample")
 	require.Contains(t, b.run(command.ExitUsage, "stats", "--estimate", "--exact").err, "exclude each other")
+
+	psql(t, b.url, fmt.Sprintf(expired, 30_000))
+	out = b.run(command.ExitOK, "stats", "--estimate").out
+	require.Regexp(t, `records +about \d+\n`, out)
+	require.Regexp(t, `(?m)^- +(about \d+ +){7}about 20`, out)
 }
