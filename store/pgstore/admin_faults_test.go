@@ -2,6 +2,7 @@ package pgstore_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"testing"
@@ -89,7 +90,7 @@ func TestWhetherAnErrorSaysThatNothingWasChanged(t *testing.T) {
 			}})
 			require.Error(t, err)
 			require.Equal(t, c.want, pgstore.Unchanged(err), err)
-			if c.tries[len(c.tries)-1] == refused {
+			if errors.Is(c.tries[len(c.tries)-1], refused) {
 				require.ErrorContains(t, err, "the database user lacks a privilege on the table idempotency_audit (SQLSTATE 42501)")
 			}
 		})

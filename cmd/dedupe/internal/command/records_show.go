@@ -94,7 +94,8 @@ func show(ctx context.Context, env Env, a *admin, key string, output outputFlag,
 	}
 	e := entries[0]
 	s := shown{entryJSON: newEntryJSON(e), UI: link(ui, e), Audit: newTrailJSON(trail)}
-	if unread != nil {
+	read := unread == nil
+	if !read {
 		s.Audit = nil
 	}
 	s.NextAttempt, s.NextScheduling = next(e)
@@ -114,7 +115,7 @@ func show(ctx context.Context, env Env, a *admin, key string, output outputFlag,
 		if err := printShown(out, e, s, result); err != nil {
 			return err
 		}
-		if unread != nil {
+		if !read {
 			return nil
 		}
 		return printTrail(out, trail, false)

@@ -149,7 +149,7 @@ func TestRecordsUsage(t *testing.T) {
 		"a record kept for no time":  {"release k --reason x --keep 0s", "--keep must be 1s or more"},
 		"no time to ask":             {"list --timeout 0s", "--timeout must be 1s or more"},
 		"no database":                {"list", "no database: give --database-url"},
-		"no URL":                     {"list --database-url postgres://me:s3cret@:x", "URL cannot be read"},
+		"no URL":                     {"list --database-url postgres://me:s3cret@:x", "URL cannot be understood"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
