@@ -3,6 +3,7 @@ package migrations
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -60,6 +61,12 @@ func Missing(ctx context.Context, db interface {
 
 // incomplete says what is missing and what helps: Up does not look at what it has done.
 func incomplete(schema, given string, missing []string) error {
-	return fmt.Errorf("%w: schema %q lacks %s; run %s, and add columns by hand as it shows them",
-		ErrIncomplete, schema, strings.Join(missing, ", "), remedy.Create(given))
+	what := "run " + remedy.Create(given)
+	if slices.ContainsFunc(missing, func(m string) bool { return strings.HasPrefix(m, "column ") }) {
+		what = "add columns by hand, as " + remedy.Print(given) + " shows them"
+		if strings.HasPrefix(missing[len(missing)-1], "table ") { // they are sorted
+			what += ", and run " + remedy.Create(given)
+		}
+	}
+	return fmt.Errorf("%w: schema %q lacks %s; %s", ErrIncomplete, schema, strings.Join(missing, ", "), what)
 }

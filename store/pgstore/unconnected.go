@@ -14,9 +14,11 @@ import (
 // refusals are parts of the driver's texts, and of a pooler's, for what no second
 // try changes; there are no types for them.
 var refusals = []string{
-	"server refused TLS connection", "require_auth check failed", "channel binding required", "failed SASL auth", "failed GSS auth",
+	refusedTLS, "require_auth check failed", "channel binding required", "failed SASL auth", "failed GSS auth",
 	"server protocol version too low", unsupportedParameter,
 }
+
+const refusedTLS = "server refused TLS connection"
 
 // unsupportedParameter is how PgBouncer refuses a parameter of the connection
 // string, with a code that it also has for what passes.
@@ -55,8 +57,12 @@ func attempted(connect *pgconn.ConnectError) []error {
 // texts have addresses in them, and no credentials; what the server has answered
 // is told by its code.
 func reasons(connect *pgconn.ConnectError) string {
+	tries := attempted(connect)
 	var texts []string
-	for _, err := range attempted(connect) {
+	for i, err := range tries {
+		if i+1 < len(tries) && strings.Contains(err.Error(), refusedTLS) && address(tries[i+1]) == address(err) {
+			continue // sslmode=prefer goes on without
+		}
 		if text := failure(err); !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
@@ -64,13 +70,16 @@ func reasons(connect *pgconn.ConnectError) string {
 	return strings.Join(texts, "; ")
 }
 
-func failure(err error) string {
-	where, _, found := strings.Cut(err.Error(), "): ") // address (host): what failed: why
-	if found {
-		where += "): "
-	} else {
-		where = ""
+// address is the beginning of a text of the form "address (host): what failed: why".
+func address(err error) string {
+	if where, _, found := strings.Cut(err.Error(), "): "); found {
+		return where + "): "
 	}
+	return ""
+}
+
+func failure(err error) string {
+	where := address(err)
 	var answer *pgconn.PgError
 	var lookup *net.DNSError
 	var network *net.OpError

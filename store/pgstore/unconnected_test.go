@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,6 +114,7 @@ func TestConnectionsThatCannotBeMade(t *testing.T) {
 			require.ErrorContains(t, err, "cannot connect to the database: ")
 			require.ErrorContains(t, err, c.want)
 			require.ErrorContains(t, err, "127.0.0.1:")
+			require.Equal(t, len(c.with["sslmode"]) > 0, strings.Contains(err.Error(), "tls"), "a way that sslmode=prefer goes on from is none: %v", err)
 			require.NotContains(t, err.Error(), "hunter2")
 			if c.passes {
 				require.Greater(t, took, o.CallTimeout/4, "it is tried again")
