@@ -82,10 +82,10 @@ func (x *inTx) resolve(ctx context.Context, s store.Settlement, into any, cause 
 		defer x.s.settler.leave()
 		return x.s.lockRecord(ctx, x.s.pool, x.s.sql.lock, s.Key, "lock_timeout", lockWait)
 	})
-	lost := fmt.Errorf("dedupe: pgstore: the commit was not answered: %s", describe(cause))
+	lost := fmt.Errorf("dedupe: pgstore: the commit was not answered: %s", x.s.describe(cause))
 	switch {
 	case err != nil:
-		return x.t.Doubtful(fmt.Errorf("%w; and its record cannot be read: %s", lost, describe(err)))
+		return x.t.Doubtful(fmt.Errorf("%w; and its record cannot be read: %s", lost, x.s.describe(err)))
 	case found.Token != x.lease.Token: // which is never so after a commit
 		x.t.RolledBack()
 		return x.beaten(ctx, found, into)
