@@ -41,9 +41,9 @@ func (f *databaseFlags) open(ctx context.Context, env Env, o pgstore.Options) (*
 		return nil, err
 	}
 	if !strings.Contains(url, "default_query_exec_mode") {
-		// One question each: nothing is worth preparing, and this works behind
-		// every pooler.
-		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+		// No named statement, and values in binary: it works behind every pooler, and
+		// under any setting of the database.
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "dedupe"

@@ -26,19 +26,7 @@ Where workers have an Options.KeyPrefix, --key-prefix must name it.`,
 			if selects.workflow == "" || selects.activity == "" {
 				return usagef("dedupe: records find needs --workflow and --activity; `records list` takes one alone")
 			}
-			if err := selects.validate(); err != nil {
-				return err
-			}
-			a, err := flags.open(c.Context(), env, reads)
-			if err != nil {
-				return err
-			}
-			defer a.close()
-			entries, more, err := selects.list(c.Context(), a)
-			if err != nil {
-				return err
-			}
-			return printEntries(env, output, &selects, entries, more)
+			return listRecords(c.Context(), env, flags, output, &selects)
 		},
 	}
 	c.Flags().StringVar(&selects.workflow, "workflow", "", "workflow `ID`")

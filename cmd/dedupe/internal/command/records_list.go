@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -29,24 +30,29 @@ for --timeout at most.`,
 			if err := output.validate(); err != nil {
 				return err
 			}
-			if err := selects.validate(); err != nil {
-				return err
-			}
-			a, err := flags.open(c.Context(), env, reads)
-			if err != nil {
-				return err
-			}
-			defer a.close()
-			entries, more, err := selects.list(c.Context(), a)
-			if err != nil {
-				return err
-			}
-			return printEntries(env, output, &selects, entries, more)
+			return listRecords(c.Context(), env, flags, output, &selects)
 		},
 	}
 	selects.register(c, 100)
 	output.register(c)
 	return c
+}
+
+// listRecords prints the records that are meant.
+func listRecords(ctx context.Context, env Env, flags *adminFlags, output outputFlag, selects *selectFlags) error {
+	if err := selects.validate(); err != nil {
+		return err
+	}
+	a, err := flags.open(ctx, env, reads)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	entries, more, err := selects.list(ctx, a)
+	if err != nil {
+		return err
+	}
+	return printEntries(env, output, selects, entries, more)
 }
 
 // printEntries writes a list, and says on standard error what it lacks.
