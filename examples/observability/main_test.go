@@ -98,7 +98,9 @@ func TestPrometheusReadsEveryMetricUnderTheNameThatAlertsUse(t *testing.T) {
 		}
 	}
 	for _, m := range dedupe.Metrics() {
-		want = append(want, series(m)...)
+		if m.Name != "dedupe.completion" { // nothing here is completed from outside
+			want = append(want, series(m)...)
+		}
 	}
 	require.ElementsMatch(t, want, read)
 	stop()
