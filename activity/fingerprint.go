@@ -97,6 +97,11 @@ func fingerprinter(arg any) Fingerprinter {
 	return p.Interface().(Fingerprinter) //nolint:errcheck // it implements it
 }
 
+// fingerprinted tells whether the policy or an argument has a fingerprint of its own.
+func fingerprinted(p Policy, args []any) bool {
+	return p.Fingerprint != nil || slices.ContainsFunc(args, func(arg any) bool { return fingerprinter(arg) != nil })
+}
+
 // lenders is filled once per type: following a method costs more than most of them.
 var lenders sync.Map // reflect.Type → string
 

@@ -288,3 +288,42 @@ func TestTheFormOfFingerprintsStays(t *testing.T) {
 		"v1::fbca09718d2c0615ad037023098f1580cf53a234e4b0f3bee97a9c0da599a461",
 	}, activity.Fingerprints([]activity.Secret{secret}, "k", []byte("form")))
 }
+
+// secret shows nobody its account, and a decoder takes it for one that hides nothing:
+// the workflow side's digest of two of them is the same.
+type secret struct{ account string }
+
+func (secret) MarshalText() ([]byte, error)  { return []byte("***"), nil }
+func (*secret) UnmarshalText(_ []byte) error { return nil }
+
+// signed has a fingerprint of its own.
+type signed struct{ secret }
+
+func (s signed) DedupeFingerprint() ([]byte, error) { return []byte(s.account), nil }
+
+type paying func(context.Context, any) (string, error)
+
+func (p paying) Pay(ctx context.Context, in any) (string, error) { return p(ctx, in) }
+
+func TestALocalActivitysOwnFingerprintIsCompared(t *testing.T) {
+	t.Parallel()
+	account := func(args []any) ([]byte, error) { return []byte(args[0].(secret).account), nil } //nolint:errcheck // as below
+	for name, c := range map[string]struct {
+		policy activity.Policy
+		arg    func(account string) any
+	}{
+		"of its policy":   {activity.Policy{Fingerprint: account}, func(a string) any { return secret{a} }},
+		"of its argument": {activity.Policy{}, func(a string) any { return signed{secret{a}} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, f := setup(t, withPolicy(c.policy)), call(1)
+			f.Arguments = "equal"
+			pay := paying(func(context.Context, any) (string, error) { return "paid", nil }).Pay
+			_, err := b.envWith(&f).ExecuteLocalActivity(pay, c.arg("alice"))
+			require.NoError(t, err)
+			_, err = b.envWith(&f).ExecuteLocalActivity(pay, c.arg("bob"))
+			requireErrType(t, err, activity.ErrTypeConflict)
+		})
+	}
+}

@@ -134,12 +134,13 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	return e.observe(withSentRequests(ctx, &e.sent), func(ctx context.Context) (any, error) { return e.execute(ctx, a.Next, in) })
 }
 
-// form is what tells the call from others under its key.
+// formOf is what tells the call from others under its key.
 func formOf(policy Policy, info sdkactivity.Info, facts *wire.Facts, args []any) (form []byte, err error) {
 	counted := facts != nil && facts.BusinessKey == ""
-	if counted && info.IsLocalActivity && facts.Arguments != "" {
+	if counted && info.IsLocalActivity && facts.Arguments != "" && !fingerprinted(policy, args) {
 		// The digest that the workflow side has made. The arguments themselves are
-		// those of the workflow, and an earlier attempt may have changed them.
+		// those of the workflow, and an earlier attempt may have changed them. But
+		// somebody's own fingerprint may tell more than the digest does.
 		form = []byte(facts.Arguments)
 	} else {
 		form, err = canonicalForm(policy, args)
