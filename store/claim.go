@@ -117,6 +117,9 @@ func (c *Claimer) try(ctx context.Context) (claimed Claimed, done bool, err erro
 		return c.fresh(ctx, asked, got.Generation)
 	case c.verdict.Action == ActUnknown && !record.Held:
 		held, err := one(c.store.Settle(ctx, []Settlement{{Key: c.r.Key, Token: record.Token, Outcome: Hold}}))
+		if errors.Is(err, ErrContended) { // its owner is at work on it, in a transaction
+			return Claimed{Verdict: Verdict{Action: ActWait}, Found: record, Generation: record.Generation}, true, nil
+		}
 		if err != nil || held != Applied { // its owner is back, or has settled it
 			return Claimed{}, false, err
 		}

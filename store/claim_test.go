@@ -123,6 +123,20 @@ func TestClaimHolds(t *testing.T) {
 		require.Equal(t, []store.Settlement{{Key: found.Key, Token: found.Token, Outcome: store.Hold}}, asked)
 	})
 
+	t.Run("one that somebody is at work on is in flight, and leaves nothing to release", func(t *testing.T) {
+		t.Parallel()
+		s := newStub(t)
+		s.finds(record(late, refuse))
+		s.settle = func(context.Context, []store.Settlement) ([]store.Settled, error) { return nil, store.ErrContended }
+		c, err := store.NewClaimer(s, reservation())
+		require.NoError(t, err)
+		got, err := c.Claim(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, store.ActWait, got.Action)
+		_, doubt := c.Orphan()
+		require.False(t, doubt)
+	})
+
 	t.Run("a record that changed meanwhile is decided again", func(t *testing.T) {
 		t.Parallel()
 		for _, answer := range []store.Settled{store.Stale, store.Missing} {

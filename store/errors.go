@@ -10,7 +10,8 @@ var (
 	// ErrNotFound appears wrapped in an error that names the key.
 	ErrNotFound = errors.New("dedupe: record not found")
 	// ErrContended appears when a key changed hands so often that a bounded
-	// number of tries did not get hold of it. Try again later.
+	// number of tries did not get hold of it, and when a record was to be held
+	// that somebody is at work on. Try again later.
 	ErrContended = errors.New("dedupe: record is contended")
 	// ErrStoreFull appears when a bounded store holds only records that it may
 	// not drop. Nothing was reserved.
