@@ -16,7 +16,9 @@ func (o *outbound) ExecuteActivity(ctx workflow.Context, activityType string, ar
 	if !ofSession(activityType) && !o.run.stamped(ctx) {
 		ctx = o.run.stamp(ctx, o.run.activity(ctx, activityType, args))
 	}
-	return o.Next.ExecuteActivity(ctx, activityType, args...)
+	call := o.Next.ExecuteActivity(ctx, activityType, args...)
+	o.run.made(ctx, call, false)
+	return call
 }
 
 // ExecuteLocalActivity numbers a local activity. The header lasts for all its
@@ -25,7 +27,9 @@ func (o *outbound) ExecuteLocalActivity(ctx workflow.Context, activityType strin
 	if !o.run.stamped(ctx) {
 		ctx = o.run.stamp(ctx, o.run.localActivity(ctx, activityType, args))
 	}
-	return o.Next.ExecuteLocalActivity(ctx, activityType, args...)
+	call := o.Next.ExecuteLocalActivity(ctx, activityType, args...)
+	o.run.made(ctx, call, true)
+	return call
 }
 
 // ExecuteChildWorkflow tells a child without an ID of its own where it stands.
@@ -33,7 +37,9 @@ func (o *outbound) ExecuteChildWorkflow(ctx workflow.Context, childType string, 
 	if !o.run.stamped(ctx) {
 		ctx = o.run.stamp(ctx, o.run.child(ctx, childType, args))
 	}
-	return o.Next.ExecuteChildWorkflow(ctx, childType, args...)
+	call := o.Next.ExecuteChildWorkflow(ctx, childType, args...)
+	o.run.made(ctx, call, false)
+	return call
 }
 
 // ofSession tells whether an activity belongs to the SDK's session framework.

@@ -15,15 +15,16 @@ type run struct {
 	known  wire.Facts // what all calls of the run have in common
 	counts counter
 
-	// headers are those that were written in this workflow task, by their places; the
-	// length of the history tells tasks apart, in a replay as well.
-	headers map[uintptr]map[string]*commonpb.Payload
+	// headers are those that were written in this workflow task, and those of local
+	// activities that have not ended, by their places; the length of the history tells
+	// tasks apart, in a replay as well.
+	headers map[uintptr]*use
 	task    int
 	warned  bool // that an interceptor goes on more than once
 }
 
 func newRun() *run {
-	return &run{counts: counter{}, headers: map[uintptr]map[string]*commonpb.Payload{}}
+	return &run{counts: counter{}, headers: map[uintptr]*use{}}
 }
 
 // facts returns what is common to all calls.

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
@@ -55,9 +56,22 @@ func (r *run) stamped(ctx workflow.Context) bool {
 	return true
 }
 
-// used tells whether an interceptor has gone on before with this header, in the same
-// workflow task. Until the task ends the SDK has nothing but the map, so that both
-// calls would get what is written last: neither is to have any of it then, and each is
+// use is what a header was written for.
+type use struct {
+	header map[string]*commonpb.Payload // kept, so that no other comes to stand in its place
+	calls  []workflow.Future
+	local  bool
+}
+
+// over tells whether nothing will be read from the header any more.
+func (u *use) over() bool {
+	return len(u.calls) > 0 && !slices.ContainsFunc(u.calls, func(f workflow.Future) bool { return !f.IsReady() })
+}
+
+// used tells whether an interceptor has gone on before with this header, and the SDK
+// still has nothing but the map: of a local activity until it has ended, since each
+// attempt reads it, and of other calls until the workflow task has. Both calls would
+// get what is written last: neither is to have any of it then, and each is
 // deduplicated as one without a header.
 func (r *run) used(ctx workflow.Context, header map[string]*commonpb.Payload) bool {
 	if header == nil {
@@ -65,12 +79,20 @@ func (r *run) used(ctx workflow.Context, header map[string]*commonpb.Payload) bo
 	}
 	if task := workflow.GetInfo(ctx).GetCurrentHistoryLength(); task != r.task {
 		r.task = task
-		clear(r.headers)
+		maps.DeleteFunc(r.headers, func(_ uintptr, u *use) bool { return !u.local || u.over() })
 	}
-	at := place(header)
-	_, used := r.headers[at]
-	r.headers[at] = header // which also keeps another from standing there
-	return used
+	if u := r.headers[place(header)]; u != nil && !u.over() {
+		return true
+	}
+	r.headers[place(header)] = &use{header: header}
+	return false
+}
+
+// made notes the call that a header was written for.
+func (r *run) made(ctx workflow.Context, call workflow.Future, local bool) {
+	if u := r.headers[place(interceptor.WorkflowHeader(ctx))]; u != nil {
+		u.calls, u.local = append(u.calls, call), local
+	}
 }
 
 func (r *run) warnShared(ctx workflow.Context) {
