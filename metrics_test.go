@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestTelemetryPage(t *testing.T) {
 	t.Run("names every span, event and attribute of theirs", func(t *testing.T) {
 		t.Parallel()
 		spans := section("Spans")
-		for _, name := range append(telemetry.Spans, telemetry.Events...) {
+		for _, name := range slices.Concat(telemetry.Spans, telemetry.Events) {
 			require.Contains(t, spans, "`"+name+"`")
 		}
 		for _, a := range telemetry.SpanAttributes {

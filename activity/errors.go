@@ -110,9 +110,10 @@ func conflictError(c call, found store.Record, hashes []string) error {
 			"or say with DoOptions.Fingerprint what counts"
 	case c.source == telemetry.SourceBusiness:
 		hint = "the business key already names an operation with other arguments"
-	case strings.Contains(c.kind, childMark):
+	case strings.Contains(c.kind, childMark) && found.RunID != c.origin.RunID:
 		hint = "this child workflow was started with other arguments than the one that the record is of, or makes its calls in another order: " +
-			"give the child, or the call, a step key (dedupe.WithStepKey) or number it by arguments (dedupe.WithNumberByArguments)"
+			"tag dedupe:\"-\" what may differ in the child's arguments, or tell children, or calls, that change places apart " +
+			"by a step key (dedupe.WithStepKey) or by their arguments (dedupe.WithNumberByArguments)"
 	case found.RunID != c.origin.RunID:
 		hint = "the record comes from another run, whose calls were made in another order: " +
 			"give the call a step key (dedupe.WithStepKey) or number it by arguments (dedupe.WithNumberByArguments)"

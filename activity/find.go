@@ -26,12 +26,12 @@ func FindKeys(prefix, namespace, workflowID, activityType string) KeyRanges {
 		for _, kind := range []string{kindWorkflowID, kindExecution} {
 			r.Others = append(r.Others, keysUnder(prefix, kind+childMark+local, namespace)...)
 		}
-		parts := []string{namespace}
-		if activityType != "" {
-			parts = append(parts, activityType)
-		}
-		r.Others = append(r.Others, keysUnder(prefix, kindBusiness+local, parts...)...)
 	}
+	parts := []string{namespace}
+	if activityType != "" {
+		parts = append(parts, activityType)
+	}
+	r.Others = append(r.Others, keysUnder(prefix, kindBusiness, parts...)...)
 	return r
 }
 

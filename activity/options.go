@@ -186,7 +186,7 @@ func (o *Options) nameless(activityType string) bool {
 	return !named && compilersName.MatchString(activityType)
 }
 
-var compilersName = regexp.MustCompile(`^(func|gowrap|deferwrap)?[0-9]+$|-range[0-9]+$|\]$`)
+var compilersName = regexp.MustCompile(`^(func|gowrap|deferwrap)?[0-9]+$|-range[0-9]+$|^\]$`)
 
 // policyFor returns the policy of an activity type, and whether it has one that
 // deduplicates.

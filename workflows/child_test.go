@@ -30,6 +30,12 @@ func withChildren(b *bundle) *bundle {
 	return b
 }
 
+// started is an argument with something in it that changes when the parent is reset.
+type started struct {
+	Customer string
+	At       int `dedupe:"-"`
+}
+
 func TestChild(t *testing.T) {
 	t.Parallel()
 
@@ -60,6 +66,7 @@ func TestChild(t *testing.T) {
 				child(ctx, "", "Nest", "a"), child(ctx, "", "Nest", "b"), child(ctx, "nest-1", "Nest", "a"),
 				child(ctx, "", "Pay", struct{ hidden int }{1}),
 				child(workflows.WithNumberByArguments(ctx), "", "Pay", "a"),
+				child(ctx, "", "Pay", started{"a", 1}), child(ctx, "", "Pay", started{"a", 2}),
 			)
 		})
 		var inputs []string
@@ -76,6 +83,8 @@ func TestChild(t *testing.T) {
 		require.Equal(t, a, inputs[5], "the parent has an ID of its own")
 		require.Empty(t, inputs[6], "nobody can tell")
 		require.Empty(t, inputs[7], "it stands in the scope")
+		require.NotEmpty(t, inputs[8])
+		require.Equal(t, inputs[8], inputs[9], "what is tagged may differ")
 	})
 
 	t.Run("WithAnIDGetsNoHeaderThatAnInterceptorCopied", func(t *testing.T) {
