@@ -104,10 +104,7 @@ func CompleteAsync(ctx context.Context, o AsyncOptions, h Handle, result any, er
 		return errors.New("dedupe: CompleteAsync was called with ErrResultPending, which completes nothing")
 	}
 	o = o.withDefaults()
-	t, problem := telemetry.NewCompleter(o.TracerProvider, o.MeterProvider)
-	if problem != nil {
-		return fmt.Errorf("dedupe: AsyncOptions.MeterProvider: %w", problem)
-	}
+	t := telemetry.NewCompleter(o.TracerProvider, o.MeterProvider)
 	c := &completion{o: o, f: h.f, encoding: encoding{data: o.DataConverter, failing: o.FailureConverter}}
 	ctx, c.span = t.Start(ctx, c.spanAttributes)
 	defer c.span.End()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/metric"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
 
@@ -83,4 +84,13 @@ func TestCompletionsFromOutsideAreTold(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestACompletionDoesNotFailForItsMetric(t *testing.T) {
+	t.Parallel()
+	c := setup(t).completer()
+	unfit := metric.NewView(metric.Instrument{Name: "dedupe.*"}, metric.Stream{Aggregation: metric.AggregationLastValue{}})
+	c.options.MeterProvider = metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()), metric.WithView(unfit))
+	require.NoError(t, c.complete(c.hand(), markResult, nil))
+	require.Equal(t, store.Completed, c.record("1").Status)
 }

@@ -3,8 +3,10 @@ package telemetry
 import (
 	"context"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -15,13 +17,17 @@ type Completer struct {
 	ended  metric.Int64Counter
 }
 
-// NewCompleter makes the instrument. nil providers are the global ones.
-func NewCompleter(tp trace.TracerProvider, mp metric.MeterProvider) (*Completer, error) {
+// NewCompleter makes the instrument. nil providers are the global ones. Where the
+// instrument cannot be made, as under a view that does not fit it, OpenTelemetry's
+// error handler hears of it, and nothing is counted: a completion is not to fail for
+// that.
+func NewCompleter(tp trace.TracerProvider, mp metric.MeterProvider) *Completer {
 	ended, err := counter(meter(mp), CompletionMetric)
 	if err != nil {
-		return nil, err
+		otel.Handle(err)
+		ended = noop.Int64Counter{}
 	}
-	return &Completer{tracer(tp), ended}, nil
+	return &Completer{tracer(tp), ended}
 }
 
 // Start begins the span of a completion. attrs are asked for only if it is recorded.
