@@ -52,7 +52,7 @@ func canonicalForm(p Policy, args []any) (form []byte, err error) {
 		}
 		if lender := lenderOf(reflect.TypeOf(arg)); lender != "" {
 			return nil, fmt.Errorf("dedupe: argument %d (%T): the embedded %s lends it a DedupeFingerprint method, "+
-				"which does not know the other fields: give %[2]T a method of its own", i+1, arg, lender[1:])
+				"which does not know the other fields: give %[2]T a method of its own, or tag them dedupe:\"-\"", i+1, arg, lender[1:])
 		}
 		b, err := f.DedupeFingerprint()
 		if err != nil {

@@ -91,8 +91,8 @@ type Policy struct {
 	// limit; negative is no limit.
 	MaxResultBytes int
 	// WaitLimit is how long a call waits inside its attempt for another owner
-	// before it comes back later; at most a tenth of start-to-close. Defaults
-	// to 10 s.
+	// before it comes back later; at most a tenth of start-to-close. A local
+	// activity's first attempt waits on. Defaults to 10 s.
 	WaitLimit time.Duration
 	// MaxOverrun is how long the lease is kept for a body that runs on past its
 	// deadline. Defaults to twice start-to-close, between 1 min and 1 h.

@@ -98,8 +98,12 @@ func TestHooks(t *testing.T) {
 	})
 	t.Run("that panic when the caller has gone disturb nobody", func(t *testing.T) {
 		t.Parallel()
-		gone := make(chan struct{})
-		s, armed := hooked(t, redisstore.Options{CallTimeout: 5 * time.Second}, func() { <-gone; panic(errHook) })
+		gone, panics := make(chan struct{}), make(chan struct{})
+		s, armed := hooked(t, redisstore.Options{CallTimeout: 5 * time.Second}, func() {
+			<-gone
+			defer close(panics)
+			panic(errHook)
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		armed.Store(true)
@@ -107,6 +111,8 @@ func TestHooks(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		armed.Store(false)
 		close(gone)
+		<-panics
+		require.NoError(t, s.Check(t.Context()), "the process lives on")
 	})
 	t.Run("of a cluster's nodes panic in the goroutine that checks them", func(t *testing.T) {
 		t.Parallel()
