@@ -307,7 +307,7 @@ func (p paying) Pay(ctx context.Context, in any) (string, error) { return p(ctx,
 
 func TestALocalActivitysOwnFingerprintIsCompared(t *testing.T) {
 	t.Parallel()
-	account := func(args []any) ([]byte, error) { return []byte(args[0].(secret).account), nil } //nolint:errcheck // as below
+	account := func(args []any) ([]byte, error) { return []byte(args[0].(secret).account), nil }
 	for name, c := range map[string]struct {
 		policy activity.Policy
 		arg    func(account string) any
