@@ -123,6 +123,14 @@ func (b *bundle) record(n string) store.Record {
 	return r
 }
 
+// leaseLive tells whether the n-th call has an owner.
+func (b *bundle) leaseLive(n string) bool {
+	b.t.Helper()
+	r, err := b.store.Get(context.Background(), b.record(n).Key)
+	require.NoError(b.t, err)
+	return r.LeaseLive()
+}
+
 // outcomes returns how often each outcome was counted.
 func (b *bundle) outcomes() map[string]int64 {
 	b.t.Helper()

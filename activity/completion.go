@@ -136,8 +136,8 @@ func (c *completion) settle(ctx context.Context, s store.Settlement) (store.Reco
 // call stays: a second one of its kind sends it again.
 var ends = map[store.Outcome]store.Status{store.Complete: store.Completed, store.Fail: store.Failed}
 
-// recorded returns the outcome that stands in the record. A second completion of a call sends the
-// first one's outcome, byte for byte.
+// recorded returns the outcome that stands in the record. A second completion of a
+// call sends the first one's, byte for byte.
 func (c *completion) recorded(r store.Record, unrecorded answer) (a answer, err error) {
 	what := "result"
 	switch {

@@ -201,12 +201,20 @@ const maxLogged = 1000
 
 // onceOnly remembers what was logged.
 type onceOnly struct {
-	mu   sync.Mutex
+	mu   sync.RWMutex
 	seen map[loggedOnce]struct{}
 }
 
-// first tells whether it is time to log something.
+// first tells whether it is time to log something. Nearly always it is not: some lines
+// are asked for by every call of a type.
 func (o *onceOnly) first(l loggedOnce) bool {
+	o.mu.RLock()
+	_, seen := o.seen[l]
+	full := len(o.seen) == maxLogged
+	o.mu.RUnlock()
+	if seen || full {
+		return false
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if _, seen := o.seen[l]; seen || len(o.seen) == maxLogged {

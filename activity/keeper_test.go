@@ -48,9 +48,7 @@ func TestKeeper(t *testing.T) {
 			_, err := b.run(1, func(context.Context) error {
 				for range 8 {
 					time.Sleep(time.Minute) //nolint:forbidigo // fake clock
-					r, err := b.store.Get(context.Background(), b.record("1").Key)
-					require.NoError(t, err)
-					require.True(t, r.LeaseLive())
+					require.True(t, b.leaseLive("1"))
 				}
 				return nil
 			})
@@ -69,9 +67,7 @@ func TestKeeper(t *testing.T) {
 			_, err := b.run(1, func(context.Context) error {
 				for range 60 {
 					time.Sleep(time.Second) //nolint:forbidigo // fake clock
-					r, err := b.store.Get(context.Background(), b.record("1").Key)
-					require.NoError(t, err)
-					require.True(t, r.LeaseLive())
+					require.True(t, b.leaseLive("1"))
 				}
 				return nil
 			})
@@ -129,9 +125,7 @@ func TestKeeper(t *testing.T) {
 			_, err := b.run(1, func(context.Context) error {
 				for range 60 {
 					time.Sleep(time.Second) //nolint:forbidigo // fake clock
-					r, err := b.store.Get(context.Background(), b.record("1").Key)
-					require.NoError(t, err)
-					require.True(t, r.LeaseLive())
+					require.True(t, b.leaseLive("1"))
 				}
 				return nil
 			})
@@ -183,9 +177,7 @@ func TestKeeper(t *testing.T) {
 			for range 8 {
 				time.Sleep(30 * time.Second) //nolint:forbidigo // fake clock
 				for _, n := range []string{"1", "2"} {
-					r, err := b.store.Get(context.Background(), b.record(n).Key)
-					require.NoError(t, err)
-					require.True(t, r.LeaseLive(), n)
+					require.True(t, b.leaseLive(n), n)
 				}
 			}
 			require.ErrorIs(t, <-cause, activity.ErrLeaseLost)
@@ -249,14 +241,10 @@ func TestKeeper(t *testing.T) {
 			}()
 			// Ten minutes of start-to-close, a minute of overrun, and a lease.
 			time.Sleep(10*time.Minute + 50*time.Second) //nolint:forbidigo // fake clock
-			r, err := b.store.Get(context.Background(), b.record("1").Key)
-			require.NoError(t, err)
-			require.True(t, r.LeaseLive())
+			require.True(t, b.leaseLive("1"))
 			time.Sleep(time.Minute) //nolint:forbidigo // fake clock
-			r, err = b.store.Get(context.Background(), r.Key)
-			require.NoError(t, err)
-			require.False(t, r.LeaseLive())
-			require.Equal(t, store.InProgress, r.Status)
+			require.False(t, b.leaseLive("1"))
+			require.Equal(t, store.InProgress, b.record("1").Status)
 			close(leave)
 			<-ended
 			require.Equal(t, store.Completed, b.record("1").Status, "the truth is welcome while nobody else has the record")
