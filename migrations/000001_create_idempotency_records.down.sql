@@ -7,6 +7,7 @@ SELECT pg_advisory_xact_lock(hashtext('idempotency_records'), 1);
 DROP TABLE IF EXISTS idempotency_records;
 DROP TABLE IF EXISTS idempotency_audit;
 DROP TABLE IF EXISTS idempotency_maintenance;
+DROP TABLE IF EXISTS idempotency_server;
 DROP TABLE IF EXISTS idempotency_schema;
 
 COMMIT;

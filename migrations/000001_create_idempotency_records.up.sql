@@ -1,4 +1,4 @@
--- One row per logical activity call, and the three small tables around it.
+-- One row per logical activity call, and the four small tables around it.
 --
 -- Every statement can be run again, so that this file may be applied by
 -- `dedupe migrate up`, by migrations.Up, by golang-migrate or by plain
@@ -155,6 +155,17 @@ CREATE TABLE IF NOT EXISTS idempotency_maintenance (
     rows            bigint      NOT NULL,
     correlation_id  text        NOT NULL
 );
+
+-- Since when the server has been up. Unlogged, so that a server that starts after a
+-- crash, or a standby that takes over, finds it empty: owners could not renew their
+-- leases meanwhile, and whoever wants to overtake one notes the time here first and
+-- gives them as long as a lease. Two who do so at once leave two rows.
+CREATE UNLOGGED TABLE IF NOT EXISTS idempotency_server (
+    up_since    timestamptz NOT NULL
+);
+INSERT INTO idempotency_server (up_since)
+SELECT pg_postmaster_start_time()
+WHERE NOT EXISTS (SELECT FROM idempotency_server) AND NOT EXISTS (SELECT FROM idempotency_records);
 
 -- The schema's version, whoever applied it. The store reads it at start;
 -- golang-migrate's own table is not there when psql was used.

@@ -115,10 +115,12 @@ const (
 )
 
 var ourTables = []string{
-	"idempotency_audit", "idempotency_maintenance", "idempotency_records", "idempotency_schema",
+	"idempotency_audit", "idempotency_maintenance", "idempotency_records", "idempotency_schema", "idempotency_server",
 }
 
-func withBookkeeping() []string { return append(ourTables[:4:4], "idempotency_schema_migrations") }
+func withBookkeeping() []string {
+	return append(ourTables[:4:4], "idempotency_schema_migrations", ourTables[4])
+}
 
 // steps returns a set of the real migration and of small ones after it.
 func steps(t *testing.T, more ...string) migrations.Set {

@@ -20,6 +20,7 @@ var shape = []struct{ table, columns string }{
 	{"idempotency_audit", "id at key verb actor reason before after"},
 	{"idempotency_maintenance", "name started_at finished_at rows correlation_id"},
 	{"idempotency_schema", "version applied_at"},
+	{"idempotency_server", "up_since"},
 }
 
 // missingSQL names tables and columns of the shape that a schema lacks. The records may

@@ -16,6 +16,7 @@ func TestWhatIsMissing(t *testing.T) {
 	for want, drop := range map[string]string{
 		"table idempotency_audit":            `DROP TABLE idempotency_audit`,
 		"table idempotency_maintenance":      `DROP TABLE idempotency_maintenance`,
+		"table idempotency_server":           `DROP TABLE idempotency_server`,
 		"table idempotency_records":          `DROP TABLE idempotency_records`,
 		"column idempotency_records.failure": `ALTER TABLE idempotency_records DROP COLUMN failure CASCADE`,
 		"":                                   `ALTER TABLE idempotency_records RENAME TO ours`,

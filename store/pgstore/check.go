@@ -3,7 +3,6 @@ package pgstore
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +15,8 @@ type state struct {
 	standby, readOnly bool
 	settings          settings
 	version           int
-	privileges, table bool
+	lacks             *string // privileges
+	table             bool
 }
 
 // Check tells whether the database answers within the call's time, takes writes, has
@@ -64,9 +64,9 @@ func (s *Store) look(ctx context.Context) (st state, err error) {
 	if err := st.settings.fault(); err != nil {
 		return st, err
 	}
-	privileges := s.options.privileges()
-	err = query(ctx, s.pool, s.sql.checkSchema, []any{s.sql.records, privileges}, func(rows pgx.Rows) error {
-		return rows.Scan(&st.version, &st.privileges, &st.table)
+	tables, privileges := s.options.privileges()
+	err = query(ctx, s.pool, s.sql.checkSchema, []any{s.sql.records, tables, privileges}, func(rows pgx.Rows) error {
+		return rows.Scan(&st.version, &st.lacks, &st.table)
 	})
 	switch {
 	case err != nil:
@@ -80,9 +80,8 @@ func (s *Store) look(ctx context.Context) (st state, err error) {
 	case !st.table:
 		return st, fmt.Errorf("%w: %s is a view or something else that is no table: name the table behind it in Options.Table, or put its schema first in the search_path",
 			store.ErrSchema, s.sql.records)
-	case !st.privileges:
-		return st, fmt.Errorf("%w: the database user needs %s on %s",
-			store.ErrUnavailable, strings.Join(privileges, ", "), s.sql.records)
+	case st.lacks != nil:
+		return st, fmt.Errorf("%w: the database user lacks %s", store.ErrUnavailable, *st.lacks)
 	}
 	return st, nil
 }

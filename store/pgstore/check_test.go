@@ -160,7 +160,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 				return err
 			}
 		})
-		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, "needs SELECT, INSERT, UPDATE, DELETE on")
+		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, `the database user lacks INSERT on "idempotency_records", UPDATE on "idempotency_records", DELETE on "idempotency_records", SELECT on "idempotency_server"`)
 		requireStore(t, pool, pgstore.Options{ReadOnly: true})
 	})
 }

@@ -121,7 +121,7 @@ func (o Options) remedy() string {
 // server, but names are not translated.
 func (o Options) tableIn(answer *pgconn.PgError) string {
 	words := strings.FieldsFunc(answer.Message, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	for _, table := range []string{auditTable, maintenanceTable, versionTable, o.Table} {
+	for _, table := range []string{auditTable, maintenanceTable, serverTable, versionTable, o.Table} {
 		if table != "" && (answer.TableName == table || slices.Contains(words, table)) {
 			return table
 		}

@@ -73,7 +73,7 @@ func TestMaintenance(t *testing.T) {
 		t.Parallel()
 		b := setup(t, pgstore.Options{})
 		execute(t, b.pool, `CREATE SCHEMA "Ours"`)
-		for _, table := range []string{"records", "maintenance", "schema"} {
+		for _, table := range []string{"records", "maintenance", "schema", "server"} {
 			execute(t, b.pool, `ALTER TABLE idempotency_`+table+` SET SCHEMA "Ours"`)
 		}
 		s := requireStore(t, b.pool, pgstore.Options{Schema: "Ours"})

@@ -22,7 +22,7 @@ type mock struct {
 
 // What tells the statements apart, and how many arguments they have.
 var scripts = map[string]int{
-	"reserve": 19, "acquire": 21, "renew": 3, "complete": 5, "settle": 12, "settle alone": 13, "get": 1, "evict": 3, "session": 0, "schema": 2,
+	"reserve": 19, "acquire": 21, "renew": 3, "complete": 5, "settle": 12, "settle alone": 13, "get": 1, "evict": 3, "session": 0, "schema": 3,
 }
 
 var marks = map[string]string{
@@ -64,7 +64,7 @@ func (m mock) expect(name string) *pgxmock.ExpectedQuery {
 func (m mock) store(options pgstore.Options) *pgstore.Store {
 	m.Helper()
 	m.expect("session").WillReturnRows(sessionRow(false, false))
-	m.expect("schema").WillReturnRows(pgxmock.NewRows([]string{"version", "privileges", "table"}).AddRow(1, true, true))
+	m.expect("schema").WillReturnRows(pgxmock.NewRows([]string{"version", "lacks", "table"}).AddRow(1, nil, true))
 	s, err := pgstore.New(m.Context(), m.PgxPoolIface, options)
 	require.NoError(m, err)
 	m.Cleanup(func() { require.NoError(m, m.ExpectationsWereMet()) })

@@ -16,6 +16,7 @@ const (
 	defaultTable           = "idempotency_records"
 	auditTable             = "idempotency_audit"
 	maintenanceTable       = "idempotency_maintenance"
+	serverTable            = "idempotency_server"
 	versionTable           = "idempotency_schema"
 	defaultCallTimeout     = 5 * time.Second
 	defaultBatchSize       = 256
@@ -96,12 +97,14 @@ func (o Options) validate() error {
 	return nil
 }
 
-// privileges are what the user needs on the records.
-func (o Options) privileges() []string {
+// privileges are what the user needs, and on which tables.
+func (o Options) privileges() (tables, privileges []string) {
+	records, server := o.name(o.Table), o.name(serverTable)
 	if o.ReadOnly {
-		return []string{"SELECT"}
+		return []string{records}, []string{"SELECT"}
 	}
-	return []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
+	return []string{records, records, records, records, server, server},
+		[]string{"SELECT", "INSERT", "UPDATE", "DELETE", "SELECT", "INSERT"}
 }
 
 // connections is the size of the store's own pool. Calls that gather need one for each

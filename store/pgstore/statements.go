@@ -24,22 +24,6 @@ import (
 // apart, and what a statement has read of its input it carries along: no join
 // between two lists of rows depends on the planner's idea of their lengths.
 
-// givenUp is the end of a lease that its owner has given up, where one that ran
-// out has the time at which it did: the owner may renew the latter only. Being
-// long past, it also holds when the database's clock is set back.
-const givenUp = `timestamptz 'epoch'`
-
-// leaseEnd is when a lease is over. After a restart of the server owners come
-// first: while it was down they could not renew, so nobody takes a record over
-// until it has been up for a lease, unless the lease was given up. It is up from the
-// start of its process, also while it recovers: a recovery that takes a lease leaves
-// no grace. Where one backend has crashed the process stays, and with a standby that
-// takes over it is as old as it is: neither gives any. A start that is still to come was
-// told by a clock that has been set back since, and counts for nothing.
-const leaseEnd = `CASE WHEN r.status <> 'in_progress' OR r.lease_expires_at = ` + givenUp + `
-          OR pg_postmaster_start_time() > clock_timestamp() THEN r.lease_expires_at
-        ELSE greatest(r.lease_expires_at, pg_postmaster_start_time() + r.lease_ms * interval '1 millisecond') END`
-
 // recordColumns are the columns of a record as scanRecord reads them.
 const recordColumns = columnsBefore + `
     r.response_body, coalesce(r.result_size, 0), coalesce(r.tombstone, ''), r.failure,` + columnsAfter
@@ -184,7 +168,7 @@ var (
 // acquireSQL gives records to new owners. What does not fit the record as it is
 // seen is not even locked.
 const acquireSQL = `
-WITH input AS MATERIALIZED (
+WITH {noted}input AS MATERIALIZED (
     SELECT * FROM ` + reservationInput + `, $19::text[], $20::text[], $21::boolean[])
         WITH ORDINALITY AS i (` + reservationNames + `, seen_token, seen_status, seen_held, ord)
     WHERE {replanned}
@@ -303,7 +287,7 @@ const (
 )
 
 const settleHead = `
-WITH input AS MATERIALIZED (
+WITH {noted}input AS MATERIALIZED (
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bigint[], $6::text[],
             $7::bytea[], $8::boolean[], $9::boolean[], $10::boolean[], $11::boolean[], $12::bigint[])
         WITH ORDINALITY AS i (key, token, outcome, result, result_size, tombstone,
@@ -414,11 +398,12 @@ SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on',
     current_setting('bytea_output'), current_setting('DateStyle'), current_setting('array_nulls'),
     current_setting('standard_conforming_strings'), pg_client_encoding()::text, current_setting('server_encoding')`
 
-// checkSchemaSQL tells the version of the tables, whether the user has some privileges on
-// the records, and whether they stand in a table: a row of a view has no place to find it by.
+// checkSchemaSQL tells the version of the tables, which privileges the user lacks,
+// and whether the records stand in a table: a row of a view has no place to find it by.
 const checkSchemaSQL = `
 SELECT coalesce(max(v.version), 0),
-    (SELECT bool_and(has_table_privilege($1::text, p)) FROM unnest($2::text[]) p),
+    (SELECT string_agg(w.privilege || ' on ' || w.name, ', ')
+     FROM unnest($2::text[], $3::text[]) w (name, privilege) WHERE NOT has_table_privilege(w.name, w.privilege)),
     (SELECT c.relkind IN ('r', 'p') FROM pg_class c WHERE c.oid = $1::text::regclass)
 FROM {version} v`
 
@@ -459,29 +444,33 @@ func newStatements(o Options, keepPlans bool) statements {
 		plan, found, record, none = "true", recordPacked+" AS record", "r.record", "NULL::record"
 	}
 	records := o.name(o.Table)
-	common := []string{
+	names := []string{
 		"{records}", records, "{version}", o.name(versionTable), "{replanned}", plan,
 		"{found}", found, "{record}", record, "{none}", none,
 	}
-	put := strings.NewReplacer(slices.Concat(common, inSeveral)...).Replace
+	see := lookups
+	if o.ReadOnly {
+		see = people
+	}
+	look, decide := o.put(see, slices.Concat(names, inSeveral)...), o.put(decisions, names...)
 	all := statements{
 		records:      records,
 		packed:       keepPlans,
-		reserve:      put(reserveSQL),
-		acquire:      put(acquireSQL),
-		renew:        put(renewSQL),
-		complete:     put(completeSQL),
-		settle:       put(settleSQL),
-		settleAlone:  put(settleAloneSQL),
-		get:          put(getSQL),
-		evict:        put(evictSQL),
-		checkSession: put(checkSessionSQL),
-		checkSchema:  put(checkSchemaSQL),
-		lock:         put(lockSQL),
+		reserve:      look(reserveSQL),
+		acquire:      decide(acquireSQL),
+		renew:        look(renewSQL),
+		complete:     look(completeSQL),
+		settle:       decide(settleSQL),
+		settleAlone:  decide(settleAloneSQL),
+		get:          look(getSQL),
+		evict:        decide(evictSQL),
+		checkSession: look(checkSessionSQL),
+		checkSchema:  look(checkSchemaSQL),
+		lock:         look(lockSQL),
 	}
 	if keepPlans {
-		put = strings.NewReplacer(slices.Concat(common, inOne)...).Replace
-		all.one.reserve, all.one.complete, all.one.get = put(forOneRow(reserveSQL)), put(forOneRow(completeSQL)), put(forOneRow(getSQL))
+		look = o.put(see, slices.Concat(names, inOne)...)
+		all.one.reserve, all.one.complete, all.one.get = look(forOneRow(reserveSQL)), look(forOneRow(completeSQL)), look(forOneRow(getSQL))
 	}
 	return all
 }

@@ -1,7 +1,5 @@
 package pgstore
 
-import "strings"
-
 // The statements of operators. They keep to the rules of statements.go, and never
 // read response_body or failure: octet_length answers from a value's header, so
 // that a list of large results reads none of them.
@@ -73,7 +71,7 @@ const auditColumns = `
 // is as it was seen. A record with the change's own new token was changed by it
 // before, by a call whose answer was lost.
 const changeHead = `
-WITH input AS MATERIALIZED (
+WITH {noted}input AS MATERIALIZED (
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::boolean[], $6::boolean[],
             $7::bigint[], $8::text[], $9::text[], $10::text[], $11::boolean[])
         WITH ORDINALITY AS i (key, seen_token, seen_status, seen_held, seen_pending, seen_effect,
@@ -219,19 +217,20 @@ type adminStatements struct {
 
 func newAdminStatements(o Options) adminStatements {
 	records := o.name(o.Table)
-	put := strings.NewReplacer("{records}", records, "{audit}", o.name(auditTable)).Replace
+	names := []string{"{records}", records, "{audit}", o.name(auditTable)}
+	look, decide := o.put(people, names...), o.put(decisions, names...)
 	return adminStatements{
 		records: records,
-		list:    put(listSQL),
-		held:    put(heldSQL),
-		find:    put(findSQL),
-		resolve: put(resolveSQL),
-		purge:   put(purgeSQL),
-		remove:  put(deleteSQL),
-		removed: put(deletedSQL),
-		audit:   put(auditSQL),
-		auditOf: put(auditOfSQL),
-		size:    put(sizeSQL),
-		count:   put(countSQL),
+		list:    look(listSQL),
+		held:    look(heldSQL),
+		find:    look(findSQL),
+		resolve: decide(resolveSQL),
+		purge:   decide(purgeSQL),
+		remove:  decide(deleteSQL),
+		removed: look(deletedSQL),
+		audit:   look(auditSQL),
+		auditOf: look(auditOfSQL),
+		size:    look(sizeSQL),
+		count:   look(countSQL),
 	}
 }

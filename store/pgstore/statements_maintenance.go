@@ -12,7 +12,7 @@ import "strings"
 // is compared as a pair because the planner, without statistics, thinks nothing of
 // a range between two values, and would sort what it finds there.
 const evictSQL = `
-WITH removed AS (
+WITH {noted}removed AS (
     DELETE FROM {records} r
     WHERE r.ctid = ANY (ARRAY(
         SELECT r.ctid FROM {records} r

@@ -57,7 +57,7 @@ func TestWhoCanOnlyReadCanLook(t *testing.T) {
 		}
 		got := run(t, link, "records", "release", r.Key, "--reason", "x", "--yes")
 		require.Equal(t, command.ExitError, got.code, name)
-		require.Regexp(t, `needs SELECT, INSERT, UPDATE, DELETE on "idempotency_records"|the session is read-only`, got.err)
+		require.Regexp(t, `lacks INSERT on "idempotency_records", UPDATE on "idempotency_records"|the session is read-only`, got.err)
 	}
 	require.True(t, b.get(r.Key).Held)
 

@@ -285,7 +285,7 @@ func TestChangesThatTheDatabaseRefuses(t *testing.T) {
 	release := append([]string{"records", "release", "--reason", "x", "--yes", "-o", "json"}, keys...)
 
 	t.Run("by rights", func(t *testing.T) {
-		link := b.role("SELECT, INSERT, UPDATE, DELETE ON idempotency_records", "SELECT ON idempotency_schema", "SELECT ON idempotency_audit")
+		link := b.role("SELECT, INSERT, UPDATE, DELETE ON idempotency_records", "SELECT ON idempotency_schema", "SELECT ON idempotency_audit", "SELECT, INSERT ON idempotency_server")
 		got := run(t, link, release...)
 		require.Equal(t, command.ExitError, got.code)
 		const why = "the database user lacks a privilege on the table idempotency_audit (SQLSTATE 42501)"

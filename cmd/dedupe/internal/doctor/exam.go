@@ -28,7 +28,7 @@ type exam struct {
 
 // tables are the names of the tables, quoted.
 type tables struct {
-	records, audit, maintenance, version string
+	records, audit, maintenance, server, version string
 }
 
 func newExam(ctx context.Context, options Options) (*exam, error) {

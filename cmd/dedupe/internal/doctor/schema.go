@@ -41,7 +41,7 @@ func checkSchema(ctx context.Context, e *exam) ([]string, error) {
 	name := func(table string) string { return pgx.Identifier{schema, table}.Sanitize() }
 	found := &tables{
 		records: name("idempotency_records"), audit: name("idempotency_audit"),
-		maintenance: name("idempotency_maintenance"), version: name("idempotency_schema"),
+		maintenance: name("idempotency_maintenance"), server: name("idempotency_server"), version: name("idempotency_schema"),
 	}
 	if slices.ContainsFunc(missing, func(m string) bool { return m != "table idempotency_audit" }) {
 		return findings, nil // what looks at the tables could not be made
@@ -61,6 +61,7 @@ func checkPrivileges(ctx context.Context, e *exam) ([]string, error) {
 	return e.lacking(ctx,
 		grant{e.tables.records, []string{"SELECT", "INSERT", "UPDATE", "DELETE"}},
 		grant{e.tables.maintenance, []string{"SELECT", "INSERT", "UPDATE"}},
+		grant{e.tables.server, []string{"SELECT", "INSERT"}},
 		grant{e.tables.version, []string{"SELECT"}},
 	)
 }

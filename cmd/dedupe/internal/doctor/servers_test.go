@@ -230,6 +230,7 @@ func TestPrivileges(t *testing.T) {
 	require.Equal(t, []string{
 		`the role lacks DELETE on "public"."idempotency_records"`, `the role lacks UPDATE on "public"."idempotency_records"`,
 		`the role lacks INSERT on "public"."idempotency_maintenance"`, `the role lacks UPDATE on "public"."idempotency_maintenance"`,
+		`the role lacks INSERT on "public"."idempotency_server"`,
 	}, result(t, report, "privileges").Findings)
 	require.Equal(t, []string{`the role lacks INSERT on "public"."idempotency_audit"`}, result(t, report, "operator-privileges").Findings)
 
