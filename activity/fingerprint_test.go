@@ -327,3 +327,20 @@ func TestALocalActivitysOwnFingerprintIsCompared(t *testing.T) {
 		})
 	}
 }
+
+// Their types may have one name, and their arguments be equal.
+func TestLocalFunctionsUnderOneBusinessKeyAreCompared(t *testing.T) {
+	t.Parallel()
+	b, runs := setup(t), 0
+	claim := func(function string) error {
+		f := call(1)
+		f.BusinessKey, f.Function = "order-7", function
+		_, err := b.envWith(&f).ExecuteLocalActivity(charging(counted(&runs)).Charge, "bob")
+		return err
+	}
+	require.NoError(t, claim("example.com/stripe.Send"))
+	require.NoError(t, claim("example.com/stripe.Send"))
+	requireErrType(t, claim("example.com/mail.Send"), activity.ErrTypeConflict)
+	requireErrType(t, claim(""), activity.ErrTypeConflict)
+	require.Equal(t, 1, runs)
+}

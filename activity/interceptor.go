@@ -145,8 +145,12 @@ func formOf(policy Policy, info sdkactivity.Info, facts *wire.Facts, args []any)
 	} else {
 		form, err = canonicalForm(policy, args)
 	}
-	if err == nil && counted && facts.Input != "" {
+	switch {
+	case err != nil || facts == nil:
+	case counted && facts.Input != "":
 		form = slices.Concat(form, []byte{0}, []byte(facts.Input))
+	case facts.Function != "":
+		form = slices.Concat(form, []byte{0}, []byte(facts.Function))
 	}
 	return form, err
 }

@@ -186,6 +186,12 @@ func (o *Options) nameless(activityType string) bool {
 	return !named && compilersName.MatchString(activityType)
 }
 
+// DeduplicatesLocal tells whether local activities of a type are deduplicated.
+func (i *Interceptor) DeduplicatesLocal(activityType string) bool {
+	_, ok := i.options.policyFor(activityType)
+	return ok && !i.options.nameless(activityType)
+}
+
 var compilersName = regexp.MustCompile(`^(func|gowrap|deferwrap)?[0-9]+$|-range[0-9]+$|^\]$`)
 
 // policyFor returns the policy of an activity type, and whether it has one that

@@ -42,7 +42,7 @@ func NewInterceptor(options activity.Options) (*Interceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Interceptor{activities: activities, evictor: e, workflows: workflows.NewInterceptor()}, nil
+	return &Interceptor{activities: activities, evictor: e, workflows: workflows.NewInterceptorFor(activities.DeduplicatesLocal)}, nil
 }
 
 // InterceptActivity implements interceptor.WorkerInterceptor.

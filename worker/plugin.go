@@ -137,7 +137,7 @@ func (p *Plugin) ConfigureWorker(_ context.Context, o worker.PluginConfigureWork
 	r.stray = !p.client && p.options.DataConverter == nil
 	p.workers[o.WorkerInstanceKey] = r
 	o.WorkerOptions.Interceptors = append([]interceptor.WorkerInterceptor{
-		workflows.NewInterceptor(), p.activity,
+		workflows.NewInterceptorFor(p.activity.DeduplicatesLocal), p.activity,
 	}, o.WorkerOptions.Interceptors...)
 	return nil
 }

@@ -24,9 +24,13 @@ func (p *WorkflowPlugin) Name() string { return "github.com/seed5aa7bdf6/tempora
 
 // ConfigureWorker adds the interceptor. Added twice, the second is harmless.
 func (p *WorkflowPlugin) ConfigureWorker(_ context.Context, o worker.PluginConfigureWorkerOptions) error {
-	o.WorkerOptions.Interceptors = append([]interceptor.WorkerInterceptor{workflows.NewInterceptor()}, o.WorkerOptions.Interceptors...)
+	o.WorkerOptions.Interceptors = append([]interceptor.WorkerInterceptor{workflows.NewInterceptorFor(noLocal)}, o.WorkerOptions.Interceptors...)
 	return nil
 }
+
+// noLocal: local activities run on the workflow's own worker, where nothing of this plugin
+// deduplicates them.
+func noLocal(string) bool { return false }
 
 // ConfigureWorkflowReplayer adds the interceptor.
 func (p *WorkflowPlugin) ConfigureWorkflowReplayer(_ context.Context, o worker.PluginConfigureWorkflowReplayerOptions) error {

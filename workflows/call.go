@@ -23,16 +23,26 @@ func (r *run) activity(ctx workflow.Context, activityType string, args []any) *w
 // localActivity identifies a call of a local activity. Even within a run their
 // order is not stable: if a workflow task fails after a local activity ran, what
 // arrived in the meantime comes first when the task is repeated, and another
-// call takes the first one's place. Hence they are always counted by arguments.
+// call takes the first one's place. Hence they are always counted by arguments, and
+// by their function. Under a business key, where calls of all kinds are one, the
+// function is compared.
 func (r *run) localActivity(ctx workflow.Context, activityType string, args []any) *wire.Facts {
 	f := r.facts(ctx)
 	f.To = wire.ToActivity
 	o := optionsOf(ctx)
 	f.Exempt, f.BusinessKey = o.exempt, o.businessKey
-	if f.Exempt || f.BusinessKey != "" {
+	function := functionOf(ctx)
+	switch {
+	case f.Exempt:
+		return &f
+	case f.BusinessKey != "":
+		f.Function = function
 		return &f
 	}
 	o.byArguments = true
+	if function != "" {
+		activityType += "\x00" + function
+	}
 	r.name(&f, local, activityType, o, args)
 	// Nobody asked for it to be counted by arguments, so it runs all the same.
 	f.Exempt = f.Uncountable != ""

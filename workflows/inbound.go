@@ -15,12 +15,13 @@ import (
 // hands it on when the run continues as new.
 type inbound struct {
 	interceptor.WorkflowInboundInterceptorBase
-	run *run
+	run   *run
+	local func(activityType string) bool
 }
 
 // Init puts the counting interceptor into the chain.
 func (i *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
-	o := &outbound{run: i.run}
+	o := &outbound{run: i.run, local: i.local}
 	o.Next = next
 	return i.Next.Init(o)
 }

@@ -8,7 +8,8 @@ import (
 // outbound writes the header of every call.
 type outbound struct {
 	interceptor.WorkflowOutboundInterceptorBase
-	run *run
+	run   *run
+	local func(activityType string) bool // which types of local activities are numbered
 }
 
 // ExecuteActivity numbers a regular activity.
@@ -24,6 +25,9 @@ func (o *outbound) ExecuteActivity(ctx workflow.Context, activityType string, ar
 // ExecuteLocalActivity numbers a local activity. The header lasts for all its
 // attempts, also those that follow a timer.
 func (o *outbound) ExecuteLocalActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
+	if !o.local(activityType) {
+		return o.Next.ExecuteLocalActivity(ctx, activityType, args...)
+	}
 	if !o.run.stamped(ctx) {
 		ctx = o.run.stamp(ctx, o.run.localActivity(ctx, activityType, args))
 	}

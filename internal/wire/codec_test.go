@@ -128,7 +128,7 @@ func TestDecodeReadsTheShortWayAsTheLong(t *testing.T) {
 
 	for name, header := range map[string]string{
 		"AsEncodeWritesIt": start + `,"scope":["w","0","Ship","1"],"input":"i","lineage":"l","original_run_id":"o","execution":"e","chain":12,"cron":true,` +
-			`"n":999999999,"step":"s","business_key":"b","arguments":"a","uncountable":"u","exempt":true}`,
+			`"n":999999999,"step":"s","business_key":"b","function":"f","arguments":"a","uncountable":"u","exempt":true}`,
 		"LessThanThat":       start + end,
 		"InAnotherOrder":     `{"to":"activity","v":1,"run_id":"r","workflow_id":"w","lineage":"l","n":1}`,
 		"WithWhiteSpace":     start + ` ,"lineage": "l","n":1}`,

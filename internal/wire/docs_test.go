@@ -41,11 +41,11 @@ func TestHeaderPage(t *testing.T) {
 		t.Parallel()
 		full := wire.Facts{
 			To: "x", WorkflowID: "x", RunID: "x", Scope: []string{"x"}, Input: "x", Lineage: "x", OriginalRunID: "x", Execution: "x", Chain: chain(1),
-			Cron: true, Number: 1, Step: "x", BusinessKey: "x", Arguments: "x", Uncountable: "x", Exempt: true,
+			Cron: true, Number: 1, Step: "x", BusinessKey: "x", Function: "x", Arguments: "x", Uncountable: "x", Exempt: true,
 		}
 		var fields map[string]any
 		require.NoError(t, json.Unmarshal(wire.Encode(full).GetData(), &fields))
-		require.Len(t, fields, 17)
+		require.Len(t, fields, 18)
 		table := page[strings.Index(page, "## Fields"):strings.Index(page, "A reader ignores")]
 		for name := range fields {
 			require.Contains(t, table, "`"+name+"`")

@@ -20,7 +20,7 @@ func FuzzDecode(f *testing.F) {
 	}).GetData())
 	f.Add("json/plain", wire.Encode(wire.Facts{
 		To: wire.ToActivity, WorkflowID: "w", RunID: "r", Lineage: "l", OriginalRunID: "o", Execution: "e", Chain: chain(0), Cron: true,
-		Number: 10, Step: "s", BusinessKey: "b", Arguments: "a", Uncountable: "u", Exempt: true,
+		Number: 10, Step: "s", BusinessKey: "b", Function: "f", Arguments: "a", Uncountable: "u", Exempt: true,
 	}).GetData())
 	f.Add("binary/encrypted", []byte("\x00\x01"))
 	f.Add("json/plain", []byte(`{"v":2}`))

@@ -32,6 +32,7 @@ func scan(data []byte) (Facts, bool) {
 	f.Number, _ = s.number(`,"n":`)
 	f.Step = s.text(`,"step":"`)
 	f.BusinessKey = s.text(`,"business_key":"`)
+	f.Function = s.text(`,"function":"`)
 	f.Arguments = s.text(`,"arguments":"`)
 	f.Uncountable = s.text(`,"uncountable":"`)
 	f.Exempt = s.skip(`,"exempt":true`)

@@ -43,7 +43,7 @@ func (f Facts) validate() error {
 	for _, text := range []struct{ field, value string }{
 		{"workflow_id", f.WorkflowID}, {"run_id", f.RunID}, {"input", f.Input},
 		{"lineage", f.Lineage}, {"original_run_id", f.OriginalRunID}, {"execution", f.Execution},
-		{"step", f.Step}, {"business_key", f.BusinessKey},
+		{"step", f.Step}, {"business_key", f.BusinessKey}, {"function", f.Function},
 		{"arguments", f.Arguments}, {"uncountable", f.Uncountable},
 	} {
 		if len(text.value) > MaxTextBytes {

@@ -77,6 +77,10 @@ type Facts struct {
 	// BusinessKey is the caller's identity for the operation. It comes before
 	// Number, Step and Arguments.
 	BusinessKey string `json:"business_key,omitempty"`
+	// Function is the full name of a local activity's function under a BusinessKey,
+	// where calls of all kinds are one: its type is the end of that name only. It is
+	// compared as the arguments are. Empty: the call names a registered type.
+	Function string `json:"function,omitempty"`
 	// Arguments is the digest of the arguments where calls are counted by them.
 	Arguments string `json:"arguments,omitempty"`
 	// Uncountable says why a call that is to be counted by its arguments is
