@@ -9,6 +9,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -39,6 +40,7 @@ func pay(mark func(workflow.Context) workflow.Context) func(workflow.Context) (s
 func runOnce(records dedupe.Store, policy dedupe.Policy, flow func(workflow.Context) (string, error), charge any) (string, error) {
 	plugin, err := dedupe.NewPlugin(dedupe.Options{
 		Store: records, Policies: dedupe.Policies{"Charge": policy}, Logger: slog.New(slog.DiscardHandler),
+		DataConverter: converter.GetDefaultDataConverter(), // else the client's, of which there is none here
 	})
 	if err != nil {
 		return "", err

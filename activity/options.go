@@ -38,8 +38,9 @@ type Options struct {
 	// acceptable when secrets are added.
 	FingerprintSecrets []Secret
 	// DataConverter and FailureConverter must be the client's own, or results
-	// would be stored in a form that the workflow cannot read. The plugin takes
-	// them from the client; default to Temporal's defaults.
+	// would be stored in a form that the workflow cannot read, or in the clear. The
+	// plugin takes them from the client; one that is registered on a worker only, as
+	// in a test environment, needs DataConverter. Default to Temporal's defaults.
 	DataConverter    converter.DataConverter
 	FailureConverter converter.FailureConverter
 	// Identity names this worker in records, for people. Defaults to pid@host.

@@ -185,8 +185,10 @@ func (p *Plugin) warnOfStrangers(names []string) {
 
 func (p *Plugin) check(ctx context.Context, r *registered, f fleet) error {
 	if r.stray {
-		p.logger().Warn("dedupe: the plugin is registered on the worker only and cannot see the client's data converter; " +
-			"register it in client.Options.Plugins, or pass Options.DataConverter")
+		return errors.New("dedupe: the plugin is registered on the worker only and cannot see the client's data converter, " +
+			"without which results would be stored and returned in the clear where the client encrypts: " +
+			"register it in client.Options.Plugins, or set Options.DataConverter to the client's, " +
+			"which is converter.GetDefaultDataConverter() if it has none")
 	}
 	if r.runsActivities() {
 		if err := checkStopTimeout(p.options.Policies, f, r.stopTimeout, p.logger()); err != nil {

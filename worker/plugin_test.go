@@ -34,6 +34,7 @@ type rig struct {
 	t      *testing.T
 	plugin *worker.Plugin
 	queue  int
+	alone  bool // there is no client that the plugin knows
 }
 
 func newRig(t *testing.T, o activity.Options) *rig {
@@ -52,6 +53,9 @@ func (r *rig) client(o client.Options) error {
 // function that starts it.
 func (r *rig) worker(o *sdkworker.Options, names ...string) func() error {
 	r.t.Helper()
+	if !r.alone {
+		_ = r.client(client.Options{}) // unless it had one before
+	}
 	r.queue++
 	key := string(rune('a' + r.queue))
 	registry := &sdkworker.PluginConfigureWorkerRegistryOptions{}
@@ -138,6 +142,7 @@ func TestPlugin(t *testing.T) {
 	t.Run("types are known by the names that the SDK gives them", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, options(t, map[string]activity.Policy{"Charge": {}, "v2_Refund": {}, "v3_Refund": {}, "namedActivity": {}}))
+		require.NoError(t, r.client(client.Options{}))
 		registry := &sdkworker.PluginConfigureWorkerRegistryOptions{}
 		require.NoError(t, r.plugin.ConfigureWorker(t.Context(), sdkworker.PluginConfigureWorkerOptions{
 			WorkerInstanceKey: "x", WorkerOptions: &sdkworker.Options{}, WorkerRegistryOptions: registry,
@@ -193,6 +198,18 @@ func TestPlugin(t *testing.T) {
 		require.NoError(t, r.client(client.Options{DataConverter: o.DataConverter}))
 		other := converter.NewCompositeDataConverter(converter.NewNilPayloadConverter())
 		require.ErrorContains(t, r.client(client.Options{DataConverter: other}), "make a plugin for each client")
+	})
+
+	t.Run("a worker whose client it does not know is refused, or what that encrypts would be in the clear", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, options(t, charge))
+		r.alone = true
+		require.ErrorContains(t, r.worker(&sdkworker.Options{WorkerStopTimeout: time.Minute}, "Charge")(), "set Options.DataConverter to the client's")
+		o := options(t, charge)
+		o.DataConverter = converter.GetDefaultDataConverter()
+		r = newRig(t, o)
+		r.alone = true
+		require.NoError(t, r.worker(&sdkworker.Options{WorkerStopTimeout: time.Minute}, "Charge")())
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	sdkactivity "go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
@@ -71,6 +72,7 @@ func TestPoliciesOfAFile(t *testing.T) {
 		t.Parallel()
 		o, log := configured(t, "activities:\n  Refund: {}\n", nil)
 		r := newRig(t, o)
+		require.NoError(t, r.client(client.Options{}))
 		registry := &sdkworker.PluginConfigureWorkerRegistryOptions{}
 		require.NoError(t, r.plugin.ConfigureWorker(t.Context(), sdkworker.PluginConfigureWorkerOptions{
 			WorkerInstanceKey: "x", WorkerOptions: slow(), WorkerRegistryOptions: registry,

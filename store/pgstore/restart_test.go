@@ -172,7 +172,7 @@ func TestWhoFindsNobodyHasNotedTheServersStart(t *testing.T) {
 		"holds none": func(t *testing.T, r store.Reservation) {
 			require.Equal(t, []store.Settled{store.Stale}, settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Hold})))
 		},
-		"removes none": func(t *testing.T, r store.Reservation) {
+		"removes none": func(t *testing.T, _ store.Reservation) {
 			removed, err := b.store.Evict(t.Context(), 10)
 			require.NoError(t, err)
 			require.Zero(t, removed)
