@@ -49,22 +49,22 @@ func TestKeys(t *testing.T) {
 		scope  activity.Scope
 		want   string
 	}{
-		{"a regular activity", "", info(), facts(nil), 0, "w/prod/order-42/0/Charge/2"},
-		{"with a prefix", "eu:1", info(), facts(nil), 0, "eu%3A1:w/prod/order-42/0/Charge/2"},
-		{"after three continuations", "", info(), facts(func(f *wire.Facts) { *f.Chain = 3 }), 0, "w/prod/order-42/3/Charge/2"},
-		{"in a cron run", "", info(), facts(func(f *wire.Facts) { f.Cron = true }), 0, "w/prod/order-42/run:orig-1/Charge/2"},
-		{"where the chain is not known", "", info(), facts(func(f *wire.Facts) { f.Chain = nil }), 0, "w/prod/order-42/run:orig-1/Charge/2"},
-		{"where not even the original run is known", "", info(), facts(func(f *wire.Facts) { f.Chain, f.OriginalRunID = nil, "" }), 0, "w/prod/order-42/run:run-1/Charge/2"},
+		{"a regular activity", "", info(), facts(nil), "", "w/prod/order-42/0/Charge/2"},
+		{"with a prefix", "eu:1", info(), facts(nil), "", "eu%3A1:w/prod/order-42/0/Charge/2"},
+		{"after three continuations", "", info(), facts(func(f *wire.Facts) { *f.Chain = 3 }), "", "w/prod/order-42/3/Charge/2"},
+		{"in a cron run", "", info(), facts(func(f *wire.Facts) { f.Cron = true }), "", "w/prod/order-42/run:orig-1/Charge/2"},
+		{"where the chain is not known", "", info(), facts(func(f *wire.Facts) { f.Chain = nil }), "", "w/prod/order-42/run:orig-1/Charge/2"},
+		{"where not even the original run is known", "", info(), facts(func(f *wire.Facts) { f.Chain, f.OriginalRunID = nil, "" }), "", "w/prod/order-42/run:run-1/Charge/2"},
 		{"in the scope of the execution", "", info(), facts(nil), activity.ScopeExecution, "e/prod/order-42/orig-1/Charge/2"},
 		{"in the scope of the run", "", info(), facts(nil), activity.ScopeRun, "r/prod/order-42/run-1/Charge/2"},
-		{"with a step key", "", info(), facts(func(f *wire.Facts) { f.Step, f.Number = "deposit", 1 }), 0, "w/prod/order-42/0/Charge/step:1:deposit"},
-		{"counted by arguments", "", info(), facts(func(f *wire.Facts) { f.Arguments, f.Number = "abcd", 1 }), 0, "w/prod/order-42/0/Charge/args:1:abcd"},
-		{"a local activity", "", local, facts(func(f *wire.Facts) { f.Arguments, f.Number = "abcd", 1 }), 0, "wl/prod/order-42/0/Charge/args:1:abcd"},
-		{"with a business key", "", info(), facts(func(f *wire.Facts) { f.BusinessKey = "invoice/7" }), 0, "b/prod/Charge/invoice%2F7"},
-		{"a local one with a business key", "", local, facts(func(f *wire.Facts) { f.BusinessKey = "invoice/7" }), 0, "b/prod/Charge/invoice%2F7"},
-		{"in a child without an ID of its own", "", info(), facts(func(f *wire.Facts) { f.Scope = []string{"parent", "0", "Child", "1"} }), 0, "wc/prod/parent%2F0%2FChild%2F1/0/Charge/2"},
-		{"without a header", "", info(), nil, 0, "i/prod/order-42/run-1/5/7000000011/Charge"},
-		{"without a workflow", "", standalone, nil, 0, "s/prod/charge-42/act-run-1/Charge"},
+		{"with a step key", "", info(), facts(func(f *wire.Facts) { f.Step, f.Number = "deposit", 1 }), "", "w/prod/order-42/0/Charge/step:1:deposit"},
+		{"counted by arguments", "", info(), facts(func(f *wire.Facts) { f.Arguments, f.Number = "abcd", 1 }), "", "w/prod/order-42/0/Charge/args:1:abcd"},
+		{"a local activity", "", local, facts(func(f *wire.Facts) { f.Arguments, f.Number = "abcd", 1 }), "", "wl/prod/order-42/0/Charge/args:1:abcd"},
+		{"with a business key", "", info(), facts(func(f *wire.Facts) { f.BusinessKey = "invoice/7" }), "", "b/prod/Charge/invoice%2F7"},
+		{"a local one with a business key", "", local, facts(func(f *wire.Facts) { f.BusinessKey = "invoice/7" }), "", "b/prod/Charge/invoice%2F7"},
+		{"in a child without an ID of its own", "", info(), facts(func(f *wire.Facts) { f.Scope = []string{"parent", "0", "Child", "1"} }), "", "wc/prod/parent%2F0%2FChild%2F1/0/Charge/2"},
+		{"without a header", "", info(), nil, "", "i/prod/order-42/run-1/5/7000000011/Charge"},
+		{"without a workflow", "", standalone, nil, "", "s/prod/charge-42/act-run-1/Charge"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -34,7 +34,7 @@ func (e *execution) spanAttributes() []attribute.KeyValue {
 		telemetry.AttrKey.String(ShortKey(e.call.key)),
 		telemetry.AttrActivityType.String(e.info.ActivityType.Name),
 		telemetry.AttrSource.String(string(e.call.source)),
-		telemetry.AttrScope.String(e.policy.Scope.String()),
+		telemetry.AttrScope.String(string(e.policy.Scope)),
 		telemetry.AttrAttempt.Int(int(e.info.Attempt)),
 	}
 }

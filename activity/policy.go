@@ -13,45 +13,31 @@ import (
 const AnyActivity = "*"
 
 // Scope says over what a call keeps its identity.
-type Scope int
+type Scope string
 
 // The scopes.
 const (
 	// ScopeWorkflowID: the n-th call of its type in the workflow ID, counted
 	// anew after each continue-as-new and for each cron run. Survives retries,
 	// crashes, resets and workflow retries. The workflow ID names the operation.
-	ScopeWorkflowID Scope = iota
+	ScopeWorkflowID Scope = "workflow_id"
 	// ScopeExecution: as above within one execution. Survives retries, crashes
 	// and resets; a workflow retry, continue-as-new and a fresh start run again.
-	ScopeExecution
+	ScopeExecution Scope = "execution"
 	// ScopeRun: within one run. Survives activity retries and crashes.
-	ScopeRun
+	ScopeRun Scope = "run"
 )
 
-// String returns the scope's name.
-func (s Scope) String() string {
-	switch s {
-	case ScopeWorkflowID:
-		return "workflow_id"
-	case ScopeExecution:
-		return "execution"
-	case ScopeRun:
-		return "run"
-	default:
-		return fmt.Sprintf("Scope(%d)", int(s))
-	}
-}
-
 // OnStoreError says what a call does when the store cannot be reached.
-type OnStoreError int
+type OnStoreError string
 
 // The answers to a store that cannot be reached.
 const (
 	// FailClosed answers [ErrTypeStoreUnavailable]; the body does not run.
-	FailClosed OnStoreError = iota
+	FailClosed OnStoreError = "fail_closed"
 	// RunUnprotected runs the body without a record: counted, logged, and
 	// marked on the span. It can run twice.
-	RunUnprotected
+	RunUnprotected OnStoreError = "run_unprotected"
 )
 
 // Policy says how the calls of an activity type are deduplicated. The zero
@@ -118,11 +104,20 @@ const (
 
 // withDefaults fills what the zero value leaves open.
 func (p Policy) withDefaults() Policy {
+	if p.Scope == "" {
+		p.Scope = ScopeWorkflowID
+	}
 	if p.Retention == 0 {
 		p.Retention = DefaultRetention
 	}
 	if p.Takeover == "" {
 		p.Takeover = store.Reexecute
+	}
+	if p.OnOtherExecution == "" {
+		p.OnOtherExecution = store.RefuseOther
+	}
+	if p.OnStoreError == "" {
+		p.OnStoreError = FailClosed
 	}
 	if p.VerifyTimeout == 0 {
 		p.VerifyTimeout = DefaultVerifyTimeout
@@ -156,14 +151,20 @@ func (p Policy) validate() error {
 	if p.Retention != 0 && p.Retention < time.Minute {
 		return fmt.Errorf("Retention of %v is shorter than a minute: a retry could outlive its record", p.Retention)
 	}
-	if p.Scope < ScopeWorkflowID || p.Scope > ScopeRun {
-		return fmt.Errorf("Scope has no value %d", int(p.Scope))
+	switch p.Scope {
+	case "", ScopeWorkflowID, ScopeExecution, ScopeRun:
+	default:
+		return fmt.Errorf("Scope has no value %q", p.Scope)
 	}
-	if p.OnOtherExecution != store.RefuseOther && p.OnOtherExecution != store.ReplayOther {
-		return fmt.Errorf("OnOtherExecution has no value %d", int(p.OnOtherExecution))
+	switch p.OnOtherExecution {
+	case "", store.RefuseOther, store.ReplayOther:
+	default:
+		return fmt.Errorf("OnOtherExecution has no value %q", p.OnOtherExecution)
 	}
-	if p.OnStoreError != FailClosed && p.OnStoreError != RunUnprotected {
-		return fmt.Errorf("OnStoreError has no value %d", int(p.OnStoreError))
+	switch p.OnStoreError {
+	case "", FailClosed, RunUnprotected:
+	default:
+		return fmt.Errorf("OnStoreError has no value %q", p.OnStoreError)
 	}
 	switch p.Takeover {
 	case "", store.Reexecute, store.Refuse:

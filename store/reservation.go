@@ -7,16 +7,16 @@ import (
 
 // OtherExecution says what a call does when its key's record belongs to another
 // lineage: another execution of the same workflow ID.
-type OtherExecution int
+type OtherExecution string
 
 // The answers to a record of another lineage.
 const (
-	// RefuseOther refuses the call.
-	RefuseOther OtherExecution = iota
+	// RefuseOther refuses the call. So does the zero value.
+	RefuseOther OtherExecution = "refuse"
 	// ReplayOther meets the record as if it were the call's own, flagged.
-	ReplayOther
+	ReplayOther OtherExecution = "replay"
 	// AnyExecution does not compare lineages: the key alone is the operation.
-	AnyExecution
+	AnyExecution OtherExecution = "any"
 )
 
 // Reservation asks for a call to be owned by a new execution.

@@ -101,7 +101,7 @@ func TestPlugin(t *testing.T) {
 				o.Policies = map[string]activity.Policy{"Charge": {Takeover: store.Verify}}
 			}, "Verify is not set"},
 			{"unknown takeover", func(o *activity.Options) { o.Policies = map[string]activity.Policy{"Charge": {Takeover: "maybe"}} }, `Takeover has no value "maybe"`},
-			{"unknown scope", func(o *activity.Options) { o.Policies = map[string]activity.Policy{"Charge": {Scope: 7}} }, "Scope has no value 7"},
+			{"unknown scope", func(o *activity.Options) { o.Policies = map[string]activity.Policy{"Charge": {Scope: "task"}} }, `Scope has no value "task"`},
 			{"long prefix", func(o *activity.Options) { o.KeyPrefix = string(make([]byte, 65)) }, "Options.KeyPrefix has 65 bytes"},
 			{"short secret", func(o *activity.Options) {
 				o.FingerprintSecrets = []activity.Secret{{ID: "a", Key: []byte("short")}}

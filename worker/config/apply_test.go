@@ -73,6 +73,16 @@ func TestApply(t *testing.T) {
 			code, "the caller's policies are not changed")
 	})
 
+	t.Run("what code says wins over the defaults, also where it is what nothing would mean", func(t *testing.T) {
+		t.Parallel()
+		safe := activity.Policy{
+			Scope: activity.ScopeWorkflowID, Takeover: store.Reexecute,
+			OnOtherExecution: store.RefuseOther, OnStoreError: activity.FailClosed,
+		}
+		const text = "defaults: {scope: run, takeover: refuse, on_other_execution: replay, on_store_error: run_unprotected}\n"
+		require.Equal(t, safe, apply(t, text, map[string]activity.Policy{"A": safe}, "A"))
+	})
+
 	t.Run("false in a type's block wins over true in the defaults", func(t *testing.T) {
 		t.Parallel()
 		const text = "defaults: {require_header: true}\nactivities: {A: {require_header: false}, B: {}}\n"

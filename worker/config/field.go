@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,20 +46,15 @@ type field struct {
 var fields = []field{
 	fieldOf(offField, func(p *activity.Policy) *bool { return &p.Off }, readBool, strconv.FormatBool),
 	enumField("scope", func(p *activity.Policy) *activity.Scope { return &p.Scope },
-		choice[activity.Scope]{"workflow_id", activity.ScopeWorkflowID},
-		choice[activity.Scope]{"execution", activity.ScopeExecution},
-		choice[activity.Scope]{"run", activity.ScopeRun}),
+		activity.ScopeWorkflowID, activity.ScopeExecution, activity.ScopeRun),
 	durationField(retentionField, time.Minute, func(p *activity.Policy) *time.Duration { return &p.Retention },
 		activity.DefaultRetention.String()),
 	enumField(takeoverField, func(p *activity.Policy) *store.TakeoverPolicy { return &p.Takeover },
-		choice[store.TakeoverPolicy]{"reexecute", store.Reexecute},
-		choice[store.TakeoverPolicy]{"refuse", store.Refuse},
-		choice[store.TakeoverPolicy]{"verify", store.Verify}),
+		store.Reexecute, store.Refuse, store.Verify),
 	durationField(verifyTimeoutField, 0, func(p *activity.Policy) *time.Duration { return &p.VerifyTimeout },
 		activity.DefaultVerifyTimeout.String()),
 	enumField("on_other_execution", func(p *activity.Policy) *store.OtherExecution { return &p.OnOtherExecution },
-		choice[store.OtherExecution]{"refuse", store.RefuseOther},
-		choice[store.OtherExecution]{"replay", store.ReplayOther}),
+		store.RefuseOther, store.ReplayOther),
 	fieldOf("require_header", func(p *activity.Policy) *bool { return &p.RequireHeader }, readBool, strconv.FormatBool),
 	fieldOf("max_result_bytes", func(p *activity.Policy) *int { return &p.MaxResultBytes }, readBytes, bytesText),
 	durationField(waitLimitField, 0, func(p *activity.Policy) *time.Duration { return &p.WaitLimit },
@@ -65,8 +62,7 @@ var fields = []field{
 	durationField(maxOverrunField, 0, func(p *activity.Policy) *time.Duration { return &p.MaxOverrun },
 		"twice start-to-close, from 1m0s to 1h0m0s"),
 	enumField("on_store_error", func(p *activity.Policy) *activity.OnStoreError { return &p.OnStoreError },
-		choice[activity.OnStoreError]{"fail_closed", activity.FailClosed},
-		choice[activity.OnStoreError]{"run_unprotected", activity.RunUnprotected}),
+		activity.FailClosed, activity.RunUnprotected),
 }
 
 // unlimited is how a file writes that results have no limit.
@@ -159,30 +155,17 @@ func bytesText(n int) string {
 	return strconv.Itoa(n)
 }
 
-// choice is one value of an enum, by its name in a file.
-type choice[T comparable] struct {
-	name  string
-	value T
-}
-
 // enumField makes a field of a few values, the first being the default.
-func enumField[T comparable](name string, at func(*activity.Policy) *T, choices ...choice[T]) field {
+func enumField[T ~string](name string, at func(*activity.Policy) *T, values ...T) field {
 	read := func(text, _ string) (T, error) {
-		names := make([]string, 0, len(choices))
-		for _, c := range choices {
-			if c.name == text {
-				return c.value, nil
+		if !slices.Contains(values, T(text)) {
+			names := make([]string, 0, len(values))
+			for _, v := range values {
+				names = append(names, string(v))
 			}
-			names = append(names, c.name)
+			return "", fmt.Errorf("%q is no value of it: want %s", text, strings.Join(names, ", "))
 		}
-		return choices[0].value, fmt.Errorf("%q is no value of it: want %s", text, strings.Join(names, ", "))
+		return T(text), nil
 	}
-	return fieldOf(name, at, read, func(v T) string {
-		for _, c := range choices {
-			if c.value == v {
-				return c.name
-			}
-		}
-		return choices[0].name
-	})
+	return fieldOf(name, at, read, func(v T) string { return string(cmp.Or(v, values[0])) })
 }
