@@ -32,7 +32,8 @@ type Options struct {
 	// answered: every write is on disk before it is answered (appendfsync always)
 	// and no failover promotes a replica that may lack it. The store cannot see
 	// whether that is so. Without it, reservations under store.Refuse and
-	// store.Verify are refused. Defaults to false.
+	// store.Verify are refused. There is no store.Admin for Redis: a record that is
+	// held because nobody knows its outcome stays so. Defaults to false.
 	Durable bool
 }
 
