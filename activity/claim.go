@@ -14,17 +14,19 @@ var errUnprotected = errors.New("dedupe: store unavailable")
 
 // claim acquires the record, or returns what it answers. It waits inside the
 // attempt while another execution owns the record or the store cannot be
-// reached, and comes back later where Temporal lets it.
-func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
+// reached, and comes back later where Temporal lets it. The lease of a record that
+// it has acquired is being kept, and leased is the context of the body; nil
+// otherwise.
+func (e *execution) claim(ctx context.Context) (leased context.Context, claimed store.Claimed, err error) {
 	defer e.asks()()
 	claimer, err := store.NewClaimer(e.i.store, e.reservation())
 	if err != nil {
 		e.record(ctx, telemetry.InvalidCall)
-		return store.Claimed{}, refuse(ErrTypeInvalidCall, "the call cannot be recorded, and the body did not run: %v", err)
+		return nil, store.Claimed{}, refuse(ErrTypeInvalidCall, "the call cannot be recorded, and the body did not run: %v", err)
 	}
 	w := newWaiter(ctx, e)
 	defer func() {
-		w.stop()
+		w.stop(ctx)
 		e.i.releaseOrphan(claimer)
 	}()
 	for {
@@ -34,28 +36,35 @@ func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
 		case err == nil && claimed.Action == store.ActConflict && incomparable(claimed.Found.Hash, e.hashes) != "":
 			retry = retryLater{ErrTypeFingerprintUnknown, telemetry.FingerprintUnknown, e.i.options.MaxBounce, true, nil,
 				fingerprintUnknown(claimed.Found, e.hashes)}
-		case err == nil && !e.waits(claimed):
-			if ctx.Err() != nil && owns(claimed.Action) {
-				// Cancelled meanwhile: the body never starts.
-				e.giveBack(ctx, claimed)
-				e.record(ctx, telemetry.Canceled)
-				return store.Claimed{}, ctx.Err()
+		case err == nil && owns(claimed.Action):
+			// Before anything that takes time, as the last heartbeat can.
+			leased := e.keepLease(ctx, claimed.Lease)
+			w.stop(leased)
+			if leased.Err() != nil {
+				return nil, store.Claimed{}, e.neverStarted(leased, claimed)
 			}
-			return claimed, nil
+			return leased, claimed, nil
+		case err == nil && !e.waits(claimed):
+			return nil, claimed, nil
 		case err == nil:
 			retry = retryLater{ErrTypeInFlight, telemetry.InFlight, claimed.Found.LeaseLeft, false, nil, "another execution owns it"}
 		case ctx.Err() != nil:
 			e.record(ctx, telemetry.Canceled)
-			return store.Claimed{}, ctx.Err()
+			return nil, store.Claimed{}, ctx.Err()
 		case errors.Is(err, store.ErrInvalidArgument):
 			e.record(ctx, telemetry.InvalidCall)
-			return store.Claimed{}, refuse(ErrTypeInvalidCall, "the call cannot be recorded, and the body did not run: %v", err)
+			return nil, store.Claimed{}, refuse(ErrTypeInvalidCall, "the call cannot be recorded, and the body did not run: %v", err)
 		case errors.Is(err, store.ErrRecordVersion):
 			retry = retryLater{ErrTypeRecordVersion, telemetry.RecordVersion, e.i.options.MaxBounce, true, nil, err.Error()}
 		case errors.Is(err, errBusy), errors.Is(err, store.ErrContended):
 			retry = retryLater{ErrTypeStoreBusy, telemetry.StoreBusy, time.Second, false, err, "the store is busy"}
 		case e.policy.OnStoreError == RunUnprotected && !errors.Is(err, store.ErrClosed):
-			return store.Claimed{}, errors.Join(errUnprotected, err)
+			w.stop(ctx)
+			if ctx.Err() != nil {
+				e.record(ctx, telemetry.Canceled)
+				return nil, store.Claimed{}, ctx.Err()
+			}
+			return nil, store.Claimed{}, errors.Join(errUnprotected, err)
 		default:
 			e.log.Warn("dedupe: store call failed", "Error", err)
 			retry = retryLater{ErrTypeStoreUnavailable, telemetry.StoreUnavailable, e.outageDelay(), false, err,
@@ -63,7 +72,7 @@ func (e *execution) claim(ctx context.Context) (store.Claimed, error) {
 		}
 		if err := w.wait(ctx, retry); err != nil {
 			e.record(ctx, retry.outcome)
-			return store.Claimed{}, err
+			return nil, store.Claimed{}, err
 		}
 	}
 }
@@ -118,6 +127,18 @@ const orphanPause = time.Second
 // reached: longer with each attempt.
 func (e *execution) outageDelay() time.Duration {
 	return min(time.Second<<min(max(e.info.Attempt-1, 0), 10), e.i.options.MaxBounce)
+}
+
+// neverStarted gives up a record that was acquired, since ctx, the context of the
+// body, is done: by Temporal's word, or because another execution has the record
+// already. It returns the reason.
+func (e *execution) neverStarted(ctx context.Context, claimed store.Claimed) error {
+	e.giveBack(ctx, claimed)
+	if errors.Is(context.Cause(ctx), ErrLeaseLost) {
+		return ErrLeaseLost
+	}
+	e.record(ctx, telemetry.Canceled)
+	return ctx.Err()
 }
 
 // giveBack releases a record whose body never started.

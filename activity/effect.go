@@ -81,14 +81,14 @@ func (e *execution) performed(ctx context.Context, fn func(context.Context) (any
 	if err := e.effect.parent.requireLease(ctx, e); err != nil {
 		return nil, err
 	}
-	claimed, err := e.claim(ctx)
+	leased, claimed, err := e.claim(ctx)
 	if err != nil {
 		return nil, e.effectError(ctx, err)
 	}
 	e.found(ctx, claimed)
 	switch claimed.Action {
 	case store.ActAcquire:
-		return e.make(ctx, claimed, fn)
+		return e.make(leased, claimed, fn)
 	case store.ActReplay:
 		result, err := e.replay(ctx, claimed)
 		return result, own(err)
@@ -109,10 +109,8 @@ func (e *execution) performed(ctx context.Context, fn func(context.Context) (any
 }
 
 // make runs the effect under its lease, and records it at once.
-func (e *execution) make(ctx context.Context, claimed store.Claimed, fn func(context.Context) (any, error)) (any, error) {
+func (e *execution) make(leaseCtx context.Context, claimed store.Claimed, fn func(context.Context) (any, error)) (any, error) {
 	e.generation, e.effectBefore = claimed.Generation, claimed.EffectPossible()
-	leaseCtx, cancel := e.keepLease(ctx, claimed.Lease)
-	defer cancel(nil)
 	var failed error
 	result, err := e.conclude(leaseCtx, claimed.Lease, func() (result any, err error) {
 		result, err = fn(owner.With(leaseCtx, e))
@@ -136,7 +134,8 @@ func (e *execution) make(ctx context.Context, claimed store.Claimed, fn func(con
 
 // effectError is the error of an effect that did not begin.
 func (e *execution) effectError(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), ErrLeaseLost) {
+	if errors.Is(context.Cause(ctx), ErrLeaseLost) || errors.Is(err, ErrLeaseLost) {
+		e.record(ctx, telemetry.Superseded)
 		return lostLease(e.effect.parent.call)
 	}
 	return own(err)

@@ -31,9 +31,10 @@ type execution struct {
 	// acquired. An execution that ends without an effect restores it.
 	effectBefore bool
 	// kept points to lease from the acquisition on, also when the keeper has
-	// dropped it.
-	kept  *keptLease
-	lease keptLease
+	// dropped it. cancel ends the context of the body.
+	kept   *keptLease
+	lease  keptLease
+	cancel context.CancelCauseFunc
 
 	// For telemetry: the span, the counts, what a settled result counts as,
 	// whether the outcome is counted, the time spent on deduplication, and since
@@ -90,7 +91,7 @@ func (e *execution) execute(ctx context.Context, next interceptor.ActivityInboun
 		e.record(ctx, telemetry.DeadlinePassed)
 		return nil, refuseLate(e.info)
 	}
-	claimed, err := e.claim(ctx)
+	leased, claimed, err := e.claim(ctx)
 	if errors.Is(err, errUnprotected) {
 		e.unprotected = true
 		e.log.Error("dedupe: running without a record, the store cannot be reached", "Error", err)
@@ -98,15 +99,18 @@ func (e *execution) execute(ctx context.Context, next interceptor.ActivityInboun
 		e.record(ctx, telemetry.Unprotected)
 		return next.ExecuteActivity(owner.With(ctx, e), in)
 	}
+	if errors.Is(err, ErrLeaseLost) {
+		return e.superseded(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
 	e.found(ctx, claimed)
 	switch claimed.Action {
 	case store.ActAcquire:
-		return e.own(ctx, claimed, next, in)
+		return e.own(leased, claimed, next, in)
 	case store.ActVerify:
-		return e.verify(ctx, claimed, next, in)
+		return e.verify(leased, claimed, next, in)
 	case store.ActReplay:
 		return e.replay(ctx, claimed)
 	case store.ActReplayFailure:
@@ -139,12 +143,11 @@ func (e *execution) other(ctx context.Context, found store.Record) error {
 	return err
 }
 
-// own runs the body under the lease that was claimed.
+// own runs the body under the lease that was claimed, with a context that ends with
+// it.
 func (e *execution) own(ctx context.Context, claimed store.Claimed, next interceptor.ActivityInboundInterceptor, in *interceptor.ExecuteActivityInput) (any, error) {
 	e.generation = claimed.Generation
 	e.effectBefore = claimed.EffectPossible()
-	ctx, cancel := e.keepLease(ctx, claimed.Lease)
-	defer cancel(nil)
 	return e.run(ctx, claimed.Lease, next, in)
 }
 

@@ -25,8 +25,11 @@ type heartbeater struct {
 	mu      sync.Mutex
 	timer   *time.Timer
 	stopped bool
-	details []any     // nil until they are read
-	last    time.Time // of the last heartbeat that was sent
+	sending chan struct{} // closed when the heartbeat under way has ended
+	last    time.Time     // of the last heartbeat that was sent
+
+	// Of the heartbeat under way: there is one at a time.
+	details []any // nil until they are read
 	warned  bool
 }
 
@@ -44,18 +47,18 @@ func newHeartbeater(ctx context.Context, info sdkactivity.Info, log callLogger) 
 
 // beat sends one heartbeat. It is on a goroutine of its own, where a panic would
 // end the process: the user's converters and interceptors run here, and the SDK
-// itself panics where details cannot be encoded. Such a beat is skipped.
+// itself panics where details cannot be encoded. Such a beat is skipped. It can take
+// nearly as long as the timeout, and nobody waits for it but stop.
 func (h *heartbeater) beat() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.stopped || h.ctx.Err() != nil {
+	if !h.begin() {
 		return
 	}
+	sent := false
 	defer func() { // also after runtime.Goexit
+		defer h.end(&sent)
 		if value := recover(); value != nil {
 			h.skipped("dedupe: heartbeat skipped while waiting, it panicked", value)
 		}
-		h.timer.Reset(h.timeout / 3)
 	}()
 	if h.details == nil {
 		details, err := previousDetails(h.ctx)
@@ -66,7 +69,31 @@ func (h *heartbeater) beat() {
 		h.details = details
 	}
 	sdkactivity.RecordHeartbeat(h.ctx, h.details...)
-	h.last = time.Now()
+	sent = true
+}
+
+// begin tells whether a heartbeat may be sent.
+func (h *heartbeater) begin() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stopped || h.ctx.Err() != nil {
+		return false
+	}
+	h.sending = make(chan struct{})
+	return true
+}
+
+// end makes the next heartbeat due.
+func (h *heartbeater) end(sent *bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if *sent {
+		h.last = time.Now()
+	}
+	close(h.sending)
+	if !h.stopped {
+		h.timer.Reset(h.timeout / 3)
+	}
 }
 
 // skipped logs once why heartbeats are not sent: by its type, for it may quote
@@ -89,15 +116,25 @@ func (h *heartbeater) left() time.Duration {
 	return h.timeout*3/4 - time.Since(h.last)
 }
 
-// stop returns when no further heartbeat will be sent.
-func (h *heartbeater) stop() {
+// stop returns when no further heartbeat will be sent: one that comes after the
+// body's own would put older details in their place. Where ctx is done, there is no
+// body to wait for.
+func (h *heartbeater) stop(ctx context.Context) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.stopped = true
 	h.timer.Stop()
+	sending := h.sending
+	h.mu.Unlock()
+	if sending == nil {
+		return
+	}
+	select {
+	case <-sending:
+	case <-ctx.Done():
+	}
 }
 
 // maxDetails bounds what is asked of a data converter that fills whatever it is given.

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
 // pulse is what an attempt has of heartbeats, as an interceptor that a user may
@@ -206,6 +207,83 @@ func TestHeartbeatsWhileWaiting(t *testing.T) {
 			require.NoError(t, w.err)
 			require.Equal(t, "first", w.got)
 			require.Empty(t, p.sent)
+		})
+	})
+}
+
+// slowly runs call 1 after an owner that fails while a heartbeat is on its way. That
+// takes 20 s, more than two leases, and something happens in the middle.
+func (p *pulse) slowly(ctx context.Context, b *bundle, middle func(), body any) (took time.Duration, err error) {
+	p.attempts = 1
+	sent := make(chan struct{})
+	p.wrong = func() {
+		defer close(sent)
+		time.Sleep(10 * time.Second) //nolint:forbidigo // fake clock
+		middle()
+		time.Sleep(10 * time.Second) //nolint:forbidigo // fake clock
+	}
+	owned, failed := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(failed)
+		_, _ = b.run(1, func(context.Context) error { close(owned); time.Sleep(4 * time.Second); return errDeclined }) //nolint:forbidigo // fake clock
+	}()
+	<-owned
+	env := b.env(1)
+	o := workerOptions(b, ctx)
+	o.Interceptors = append(o.Interceptors, p)
+	env.SetWorkerOptions(o)
+	begun := time.Now()
+	_, err = runIn(env, body)
+	took = time.Since(begun)
+	<-failed
+	<-sent
+	return took, err
+}
+
+func TestAHeartbeatThatTakesLong(t *testing.T) {
+	t.Parallel()
+	neverRuns := func(context.Context) error { panic("the body ran") }
+
+	t.Run("costs no lease that begins meanwhile, and comes before those of the body", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			b, p, acquisitions := setup(t), &pulse{}, 0
+			_, err := p.slowly(t.Context(), b, func() { acquisitions = b.record("1").Acquisitions }, func(context.Context) error {
+				require.Len(t, p.sent, 1)
+				require.True(t, b.leaseLive("1"))
+				return nil
+			})
+			require.NoError(t, err)
+			require.Equal(t, 2, acquisitions, "the waiting goes on")
+			require.Len(t, p.sent, 1, "the last one before the body")
+		})
+	})
+
+	t.Run("lets a cancellation through, and the body does not start", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			b, p := setup(t), &pulse{}
+			ctx, cancel := context.WithCancel(t.Context())
+			took, err := p.slowly(ctx, b, cancel, neverRuns)
+			require.ErrorContains(t, err, "canceled")
+			require.Less(t, took, 15*time.Second)
+			require.False(t, b.leaseLive("1"))
+			require.Zero(t, b.interceptor.KeptLeases())
+		})
+	})
+
+	t.Run("lets an execution hear that another one has its record, and the body does not start", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			b, p := setup(t), &pulse{}
+			_, err := p.slowly(t.Context(), b, func() {
+				heir := b.takeOver()
+				_, err := b.store.Settle(t.Context(), []store.Settlement{{Key: heir.Key, Token: heir.Token, Outcome: store.Complete, Result: []byte{}}})
+				require.NoError(t, err)
+			}, neverRuns)
+			require.NoError(t, err, "the heir's result is the answer")
+			require.Equal(t, map[string]int64{"failed": 1, "superseded": 1}, b.outcomes())
+			require.Zero(t, b.interceptor.KeptLeases())
 		})
 	})
 }

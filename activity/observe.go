@@ -22,6 +22,9 @@ func (e *execution) observe(ctx context.Context, do func(context.Context) (any, 
 		if e.effect == nil {
 			e.count.InFlight(ctx, -1)
 		}
+		if e.cancel != nil {
+			e.cancel(nil)
+		}
 		e.span.End()
 	}()
 	return do(ctx)
@@ -41,6 +44,12 @@ func (e *execution) spanAttributes() []attribute.KeyValue {
 
 // found tells, on the span and in the log, which record was found and whose it is.
 func (e *execution) found(ctx context.Context, claimed store.Claimed) {
+	told := false
+	defer func() {
+		if !told && owns(claimed.Action) { // the user's logger has panicked, so that the body never starts
+			e.giveBack(ctx, claimed)
+		}
+	}()
 	e.span.Decided(claimed.Action.String(), claimed.Found.RunID)
 	e.span.LinkTo(claimed.Found.TraceParent)
 	if claimed.Other {
@@ -48,13 +57,13 @@ func (e *execution) found(ctx context.Context, claimed store.Claimed) {
 		e.log.Warn("dedupe: answering from a record that another execution of the workflow ID left",
 			"RecordRunID", claimed.Found.RunID)
 	}
-	if !owns(claimed.Action) || claimed.Found.Status != store.InProgress || !claimed.Found.EffectPossible {
-		return
+	if owns(claimed.Action) && claimed.Found.Status == store.InProgress && claimed.Found.EffectPossible {
+		e.count.TakenOver(ctx)
+		e.span.Event(telemetry.EventTakeover)
+		e.log.Info("dedupe: took the call over from an execution that left no outcome",
+			"RecordRunID", claimed.Found.RunID, "RecordAttempt", claimed.Found.Attempt, "RecordOwner", claimed.Found.Owner)
 	}
-	e.count.TakenOver(ctx)
-	e.span.Event(telemetry.EventTakeover)
-	e.log.Info("dedupe: took the call over from an execution that left no outcome",
-		"RecordRunID", claimed.Found.RunID, "RecordAttempt", claimed.Found.Attempt, "RecordOwner", claimed.Found.Owner)
+	told = true
 }
 
 // asks starts the clock of the time spent on deduplication, and returns the function

@@ -46,9 +46,10 @@ func (e *execution) conclude(ctx context.Context, lease store.Lease, body func()
 }
 
 // keepLease hands the lease to the keeper and returns the body's context, which
-// is cancelled with ErrLeaseLost as its cause when another execution has it.
-func (e *execution) keepLease(ctx context.Context, lease store.Lease) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// is cancelled with ErrLeaseLost as its cause when another execution has it, and
+// with the execution.
+func (e *execution) keepLease(ctx context.Context, lease store.Lease) context.Context {
+	ctx, e.cancel = context.WithCancelCause(ctx)
 	e.lease = keptLease{
 		Lease: lease,
 		until: e.deadline().Add(overrun(e.policy, e.info)),
@@ -56,12 +57,12 @@ func (e *execution) keepLease(ctx context.Context, lease store.Lease) (context.C
 			e.log.Error("dedupe: lease lost, another execution has taken this call over")
 			e.span.Event(telemetry.EventLeaseLost)
 			e.count.LeaseLost(ctx)
-			cancel(ErrLeaseLost)
+			e.cancel(ErrLeaseLost)
 		},
 	}
 	e.kept = &e.lease
 	e.i.keeper.keep(e.kept)
-	return ctx, cancel
+	return ctx
 }
 
 // deadline is the attempt's, or an hour from now where it has none.

@@ -50,8 +50,6 @@ func CannotTell() Verification { return Verification{} }
 // verify asks the policy's verifier under the new lease, and goes on as it says.
 func (e *execution) verify(ctx context.Context, claimed store.Claimed, next interceptor.ActivityInboundInterceptor, in *interceptor.ExecuteActivityInput) (any, error) {
 	e.generation, e.effectBefore = claimed.Generation, claimed.EffectPossible()
-	leaseCtx, cancel := e.keepLease(ctx, claimed.Lease)
-	defer cancel(nil)
 	asked := false
 	defer func() {
 		if !asked { // runtime.Goexit in the verifier
@@ -59,24 +57,22 @@ func (e *execution) verify(ctx context.Context, claimed store.Claimed, next inte
 			e.record(ctx, telemetry.Panicked)
 		}
 	}()
-	answer, err := e.ask(leaseCtx, VerifyRequest{
+	answer, err := e.ask(ctx, VerifyRequest{
 		Key: RecordProviderKey(e.call.key, claimed.Generation), Args: in.Args, FirstSeen: claimed.Found.CreatedAt,
 	})
 	asked = true
 	switch {
-	case leaseCtx.Err() != nil:
-		e.settle(ctx, release(claimed))
-		if ctx.Err() == nil {
-			return e.superseded(ctx)
+	case ctx.Err() != nil:
+		if err := e.neverStarted(ctx, claimed); !errors.Is(err, ErrLeaseLost) {
+			return nil, err
 		}
-		e.record(ctx, telemetry.Canceled)
-		return nil, ctx.Err()
+		return e.superseded(ctx)
 	case answer.kind == done:
 		e.executed = telemetry.Verified
-		return e.conclude(leaseCtx, claimed.Lease, func() (any, error) { return answer.result, nil })
+		return e.conclude(ctx, claimed.Lease, func() (any, error) { return answer.result, nil })
 	case answer.kind == notDone:
 		e.effectBefore = false
-		return e.run(leaseCtx, claimed.Lease, next, in)
+		return e.run(ctx, claimed.Lease, next, in)
 	}
 	e.settle(ctx, store.Settlement{Key: claimed.Lease.Key, Token: claimed.Lease.Token, Outcome: store.Hold, OwnLease: true})
 	if err != nil {

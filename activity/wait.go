@@ -44,7 +44,7 @@ func newWaiter(ctx context.Context, e *execution) waiter {
 	return w
 }
 
-func (w *waiter) stop() { w.beat.stop() }
+func (w *waiter) stop(ctx context.Context) { w.beat.stop(ctx) }
 
 // wait returns nil when it is time to ask again, and otherwise the error with
 // which the attempt ends: ctx's own when it was cancelled, or a bounce. A bounce
