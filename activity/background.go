@@ -26,8 +26,15 @@ func (b *background) begin(do func()) {
 	b.running[ended] = struct{}{}
 	go func() {
 		defer b.end(ended) // also after runtime.Goexit
-		do()
+		shielded(do)
 	}()
+}
+
+// shielded does what can call the user's code, such as a logger, in a goroutine of
+// ours, where a panic would end the process. There is nobody left to tell of it.
+func shielded(do func()) {
+	defer func() { _ = recover() }()
+	do()
 }
 
 func (b *background) end(ended chan struct{}) {

@@ -31,10 +31,9 @@ type execution struct {
 	// acquired. An execution that ends without an effect restores it.
 	effectBefore bool
 	// kept points to lease from the acquisition on, also when the keeper has
-	// dropped it. cancel ends the context of the body.
-	kept   *keptLease
-	lease  keptLease
-	cancel context.CancelCauseFunc
+	// dropped it.
+	kept  *keptLease
+	lease keptLease
 
 	// For telemetry: the span, the counts, what a settled result counts as,
 	// whether the outcome is counted, the time spent on deduplication, and since

@@ -57,7 +57,7 @@ func (h *heartbeater) beat() {
 	defer func() { // also after runtime.Goexit
 		defer h.end(&sent)
 		if value := recover(); value != nil {
-			h.skipped("dedupe: heartbeat skipped while waiting, it panicked", value)
+			shielded(func() { h.skipped("dedupe: heartbeat skipped while waiting, it panicked", value) })
 		}
 	}()
 	if h.details == nil {

@@ -211,10 +211,27 @@ func TestHeartbeatsWhileWaiting(t *testing.T) {
 	})
 }
 
-// slowly runs call 1 after an owner that fails while a heartbeat is on its way. That
-// takes 20 s, more than two leases, and something happens in the middle.
-func (p *pulse) slowly(ctx context.Context, b *bundle, middle func(), body any) (took time.Duration, err error) {
+// after runs call 1 with the pulse after an owner that fails after a time.
+func (p *pulse) after(ctx context.Context, b *bundle, d time.Duration, body any) error {
 	p.attempts = 1
+	owned, failed := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(failed)
+		_, _ = b.run(1, func(context.Context) error { close(owned); time.Sleep(d); return errDeclined }) //nolint:forbidigo // fake clock
+	}()
+	<-owned
+	env := b.env(1)
+	o := workerOptions(b, ctx)
+	o.Interceptors = append(o.Interceptors, p)
+	env.SetWorkerOptions(o)
+	_, err := runIn(env, body)
+	<-failed
+	return err
+}
+
+// slowly is after an owner that fails while a heartbeat is on its way. That takes
+// 20 s, more than two leases, and something happens in the middle.
+func (p *pulse) slowly(ctx context.Context, b *bundle, middle func(), body any) (took time.Duration, err error) {
 	sent := make(chan struct{})
 	p.wrong = func() {
 		defer close(sent)
@@ -222,20 +239,9 @@ func (p *pulse) slowly(ctx context.Context, b *bundle, middle func(), body any) 
 		middle()
 		time.Sleep(10 * time.Second) //nolint:forbidigo // fake clock
 	}
-	owned, failed := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(failed)
-		_, _ = b.run(1, func(context.Context) error { close(owned); time.Sleep(4 * time.Second); return errDeclined }) //nolint:forbidigo // fake clock
-	}()
-	<-owned
-	env := b.env(1)
-	o := workerOptions(b, ctx)
-	o.Interceptors = append(o.Interceptors, p)
-	env.SetWorkerOptions(o)
 	begun := time.Now()
-	_, err = runIn(env, body)
+	err = p.after(ctx, b, 4*time.Second, body)
 	took = time.Since(begun)
-	<-failed
 	<-sent
 	return took, err
 }

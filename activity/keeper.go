@@ -28,6 +28,8 @@ type keeper struct {
 	kept  map[*keptLease]struct{}
 	timer *time.Timer
 	due   time.Time // when the timer fires; zero while it does not
+
+	warning sync.Mutex // held while a renewal that failed is being logged
 }
 
 // keptLease is one lease in the keeper's care.
@@ -35,8 +37,10 @@ type keptLease struct {
 	store.Lease
 	// until is when a body that ignores its cancellation is abandoned.
 	until time.Time
-	// lost is called when another execution has the record.
-	lost func()
+	// cancel ends the context of the body when another execution has the record,
+	// and lost says so then.
+	cancel context.CancelCauseFunc
+	lost   func()
 	// renewing tells that a renewal of it is under way. The keeper's lock guards it.
 	renewing bool
 }
@@ -79,9 +83,11 @@ func (k *keeper) arm(d time.Duration) {
 	k.due = due
 }
 
-// renew renews once every lease that is not being renewed already.
+// renew renews once every lease that is not being renewed already. What there is to
+// say comes last, when the next renewal is due and bodies have been cancelled.
 func (k *keeper) renew() {
-	keeping := k.take()
+	keeping, abandoned := k.take()
+	defer k.tellAbandoned(abandoned)
 	if len(keeping) == 0 {
 		return
 	}
@@ -91,13 +97,42 @@ func (k *keeper) renew() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("%w: it panicked with a %T", errNoRenewal, value)
 		}
-		k.renewed(keeping, answers, err)
+		lost := k.renewed(keeping, answers, err)
+		for _, l := range lost {
+			l.cancel(ErrLeaseLost)
+		}
+		k.tellRenewed(keeping, lost, err)
 	}()
 	answers, err = k.ask(context.Background(), keeping, min(k.timeout, shortest(keeping)/4))
 }
 
-// take returns the leases to renew, and abandons those whose time is over.
-func (k *keeper) take() (keeping []*keptLease) {
+// tellAbandoned and tellRenewed call the user's loggers, meters and spans. These can
+// hang, so that nobody may wait for them, and panic.
+func (k *keeper) tellAbandoned(abandoned []*keptLease) {
+	for _, l := range abandoned {
+		shielded(func() {
+			k.log.Error("dedupe: body abandoned, it ran on past its deadline and MaxOverrun; another execution may take the call over",
+				"DedupeKey", ShortKey(l.Key))
+		})
+	}
+}
+
+func (k *keeper) tellRenewed(keeping, lost []*keptLease, err error) {
+	for _, l := range lost {
+		shielded(l.lost)
+	}
+	// One line at a time, or a logger that hangs would get one more with each try.
+	if err != nil && k.warning.TryLock() {
+		defer k.warning.Unlock()
+		shielded(func() {
+			k.log.Warn("dedupe: leases could not be renewed, trying again", "Leases", len(keeping), "DedupeKeys", shortKeys(keeping), "Error", err)
+		})
+	}
+}
+
+// take returns the leases to renew, and those whose time is over, which nobody
+// keeps any longer.
+func (k *keeper) take() (keeping, abandoned []*keptLease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.due = time.Time{}
@@ -111,8 +146,7 @@ func (k *keeper) take() (keeping []*keptLease) {
 			again = true
 		case now.After(l.until):
 			delete(k.kept, l)
-			k.log.Error("dedupe: body abandoned, it ran on past its deadline and MaxOverrun; another execution may take the call over",
-				"DedupeKey", ShortKey(l.Key))
+			abandoned = append(abandoned, l)
 		default:
 			l.renewing, keys[l.Key] = true, true
 			keeping = append(keeping, l)
@@ -121,24 +155,22 @@ func (k *keeper) take() (keeping []*keptLease) {
 	if again {
 		k.arm(0)
 	}
-	return keeping
+	return keeping, abandoned
 }
 
 var errNoRenewal = errors.New("dedupe: the store did not return from a renewal")
 
-// renewed goes by the answers of a renewal, or tries again soon if it failed. The
-// timer is for all leases that nobody renews now.
-func (k *keeper) renewed(keeping []*keptLease, answers []store.Renewal, err error) {
+// renewed goes by the answers of a renewal, or tries again soon if it failed, and
+// returns the leases that are lost. The timer is for all leases that nobody renews
+// now.
+func (k *keeper) renewed(keeping []*keptLease, answers []store.Renewal, err error) (lost []*keptLease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err != nil {
-		k.log.Warn("dedupe: leases could not be renewed, trying again", "Leases", len(keeping), "DedupeKeys", shortKeys(keeping), "Error", err)
-	}
 	for i, l := range keeping {
 		l.renewing = false
 		if _, still := k.kept[l]; still && err == nil && answers[i] == store.Lost {
 			delete(k.kept, l)
-			l.lost()
+			lost = append(lost, l)
 		}
 	}
 	var idle []*keptLease
@@ -155,6 +187,7 @@ func (k *keeper) renewed(keeping []*keptLease, answers []store.Renewal, err erro
 	default:
 		k.arm(next / 3)
 	}
+	return lost
 }
 
 // minRetry is the shortest pause between two tries to renew.

@@ -3,7 +3,6 @@ package activity_test
 import (
 	"context"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -131,43 +130,6 @@ func TestASettlementThatPanicsInTheBackgroundEndsNothingElse(t *testing.T) {
 				synctest.Wait()
 				require.Zero(t, b.interceptor.KeptLeases())
 			})
-		})
-	}
-}
-
-// touchy is a logger that ends badly at a line.
-type touchy struct {
-	discard
-	at  string
-	end func()
-}
-
-func (l touchy) Info(message string, _ ...any)  { l.line(message) }
-func (l touchy) Error(message string, _ ...any) { l.line(message) }
-
-func (l touchy) line(message string) {
-	if strings.Contains(message, l.at) {
-		l.end()
-	}
-}
-
-func TestALoggerThatPanicsBeforeTheBodyLeavesNoLeaseBehind(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]func(){"by a panic": func() { panic("disk full") }, "by Goexit": runtime.Goexit} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t)
-			endings["dies after the effect"](b, new([]activity.ProviderKey))
-			b.log = touchy{at: "took the call over", end: end}
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				_, _ = b.run(1, func(context.Context) error { panic("the body ran") })
-			}()
-			<-ended
-			require.Zero(t, b.interceptor.KeptLeases())
-			require.Equal(t, 2, b.record("1").Acquisitions)
-			require.False(t, b.leaseLive("1"))
 		})
 	}
 }

@@ -22,8 +22,8 @@ func (e *execution) observe(ctx context.Context, do func(context.Context) (any, 
 		if e.effect == nil {
 			e.count.InFlight(ctx, -1)
 		}
-		if e.cancel != nil {
-			e.cancel(nil)
+		if e.kept != nil {
+			e.kept.cancel(nil)
 		}
 		e.span.End()
 	}()

@@ -49,15 +49,15 @@ func (e *execution) conclude(ctx context.Context, lease store.Lease, body func()
 // is cancelled with ErrLeaseLost as its cause when another execution has it, and
 // with the execution.
 func (e *execution) keepLease(ctx context.Context, lease store.Lease) context.Context {
-	ctx, e.cancel = context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	e.lease = keptLease{
-		Lease: lease,
-		until: e.deadline().Add(overrun(e.policy, e.info)),
+		Lease:  lease,
+		until:  e.deadline().Add(overrun(e.policy, e.info)),
+		cancel: cancel,
 		lost: func() {
 			e.log.Error("dedupe: lease lost, another execution has taken this call over")
 			e.span.Event(telemetry.EventLeaseLost)
 			e.count.LeaseLost(ctx)
-			e.cancel(ErrLeaseLost)
 		},
 	}
 	e.kept = &e.lease
