@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -320,6 +321,58 @@ func TestVerifierSpeaksOfAnEarlierExecution(t *testing.T) {
 			require.Contains(t, app.Message(), "deadline exceeded")
 			require.Equal(t, 5*time.Second, time.Since(begun))
 			require.True(t, b.record("1").Held)
+		})
+	})
+
+	for name, late := range map[string]func() activity.Verification{
+		"answers later": func() activity.Verification { return activity.Done("paid") },
+		"panics later":  func() activity.Verification { panic("late") },
+		"ends later":    func() activity.Verification { runtime.Goexit(); return activity.CannotTell() },
+	} {
+		t.Run("one that ignores its time and "+name+" cannot tell either", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e := &ends{errs: []error{errDeclined}}
+				b := setup(t, withPolicy(activity.Policy{Takeover: store.Verify, VerifyTimeout: 5 * time.Second,
+					Verify: func(context.Context, activity.VerifyRequest) (activity.Verification, error) {
+						time.Sleep(time.Minute) //nolint:forbidigo // fake clock
+						return late(), nil
+					}}))
+				_, err := b.run(1, e.body)
+				require.ErrorContains(t, err, "card declined")
+				begun := time.Now()
+				_, err = b.run(1, e.body)
+				require.Contains(t, requireErrType(t, err, activity.ErrTypeOutcomeUnknown).Message(), "deadline exceeded")
+				require.Equal(t, 5*time.Second, time.Since(begun))
+				before := b.record("1")
+				require.True(t, before.Held)
+				time.Sleep(time.Minute) //nolint:forbidigo // fake clock
+				require.Equal(t, before, b.record("1"))
+				require.Equal(t, 1, e.runs)
+			})
+		})
+	}
+
+	t.Run("one that ignores a cancellation does not hold back the answer", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			e, leave := &ends{errs: []error{errDeclined}}, make(chan struct{})
+			b := setup(t, verifier(func() (activity.Verification, error) {
+				cancel()
+				<-leave
+				return activity.NotDone(), nil
+			}))
+			_, err := b.run(1, e.body)
+			require.ErrorContains(t, err, "card declined")
+			env := b.env(1)
+			env.SetWorkerOptions(workerOptions(b, ctx))
+			_, err = runIn(env, e.body)
+			require.ErrorContains(t, err, "canceled")
+			require.False(t, b.leaseLive("1"))
+			close(leave)
+			synctest.Wait()
+			require.Equal(t, 1, e.runs)
 		})
 	})
 }

@@ -57,7 +57,9 @@ type Policy struct {
 	// Verify tells how an earlier execution ended; needed, and used, under
 	// store.Verify only.
 	Verify func(ctx context.Context, request VerifyRequest) (Verification, error)
-	// VerifyTimeout bounds one call of Verify. Defaults to 10 s.
+	// VerifyTimeout bounds one call of Verify, whose context ends then. A verifier
+	// that ignores this is left behind, and what it answers late counts for nothing.
+	// Defaults to 10 s.
 	VerifyTimeout time.Duration
 	// OnOtherExecution is the answer to a record that another execution of the
 	// workflow ID left: store.RefuseOther (default) or store.ReplayOther.

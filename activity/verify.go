@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"go.temporal.io/sdk/interceptor"
@@ -85,19 +86,40 @@ func (e *execution) verify(ctx context.Context, claimed store.Claimed, next inte
 	return e.unknown(ctx, claimed.Found, "the verifier cannot tell")
 }
 
-// ask calls the verifier with a deadline of its own.
+// ask calls the verifier with a deadline of its own. It has a goroutine of its own as
+// well, on which one that ignores the deadline is left behind.
 func (e *execution) ask(ctx context.Context, request VerifyRequest) (answer Verification, err error) {
 	if e.policy.Verify == nil {
 		return CannotTell(), errors.New("the policy no longer has one")
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.policy.VerifyTimeout)
 	defer cancel()
-	defer func() {
-		if value := recover(); value != nil {
-			answer, err = CannotTell(), fmt.Errorf("panic: %v", value)
-		}
+	exited, ended := true, make(chan struct{})
+	var said Verification
+	var failed error
+	go func() {
+		defer close(ended)
+		defer func() {
+			if value := recover(); value != nil {
+				exited, failed = false, fmt.Errorf("panic: %v", value)
+			}
+		}()
+		said, failed = e.policy.Verify(ctx, request)
+		exited = false
 	}()
-	answer, err = e.policy.Verify(ctx, request)
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	select { // an answer that is there counts
+	case <-ended:
+		if exited {
+			runtime.Goexit() // as the verifier did
+		}
+		answer, err = said, failed
+	default:
+		return CannotTell(), ctx.Err()
+	}
 	if err == nil && ctx.Err() != nil && answer.kind == cannotTell {
 		err = ctx.Err()
 	}
