@@ -89,10 +89,11 @@ func (o AsyncOptions) validate(f handleFields) error {
 // CompleteAsync ends a call whose body has returned, or will return, Temporal's
 // activity.ErrResultPending: with the result, or with the error if that is not nil.
 // It records the outcome first, under the token of the handle, and then sends what
-// is recorded to Temporal. After an error that is neither
-// [ErrStaleHandle] nor [ErrNotWaiting], call it again with the same handle: the
-// first outcome that was recorded is the one that is sent. A *temporal.CanceledError
-// answers a cancellation that Temporal asked for; then nothing is recorded.
+// is recorded to Temporal. The options bound the one, and 10 s the other, however
+// long ctx lasts. After an error that is neither [ErrStaleHandle] nor
+// [ErrNotWaiting], call it again with the same handle: the first outcome that was
+// recorded is the one that is sent. A *temporal.CanceledError answers a cancellation
+// that Temporal asked for; then nothing is recorded.
 func CompleteAsync(ctx context.Context, o AsyncOptions, h Handle, result any, err error) error {
 	if invalid := h.f.validate(); invalid != nil {
 		return invalid

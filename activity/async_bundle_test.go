@@ -4,21 +4,25 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	sdkactivity "go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
 )
 
-// temporalStub is a service that notes what it is told, or fails.
+// temporalStub is a service that notes what it is told, or fails, or does not answer.
 type temporalStub struct {
 	workflowservice.WorkflowServiceClient
+	hang atomic.Bool
 
 	mu   sync.Mutex
 	fail error
@@ -33,7 +37,11 @@ type clientOf struct {
 
 func (c clientOf) WorkflowService() workflowservice.WorkflowServiceClient { return c.service }
 
-func (s *temporalStub) tell(m proto.Message) error {
+func (s *temporalStub) tell(ctx context.Context, m proto.Message) error {
+	if s.hang.Load() {
+		<-ctx.Done()
+		return serviceerror.FromStatus(status.FromContextError(ctx.Err()))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {
@@ -43,16 +51,16 @@ func (s *temporalStub) tell(m proto.Message) error {
 	return nil
 }
 
-func (s *temporalStub) RespondActivityTaskCompletedById(_ context.Context, r *workflowservice.RespondActivityTaskCompletedByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskCompletedByIdResponse, error) { //nolint:staticcheck // Temporal's name
-	return nil, s.tell(r)
+func (s *temporalStub) RespondActivityTaskCompletedById(ctx context.Context, r *workflowservice.RespondActivityTaskCompletedByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskCompletedByIdResponse, error) { //nolint:staticcheck // Temporal's name
+	return nil, s.tell(ctx, r)
 }
 
-func (s *temporalStub) RespondActivityTaskFailedById(_ context.Context, r *workflowservice.RespondActivityTaskFailedByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskFailedByIdResponse, error) { //nolint:staticcheck // Temporal's name
-	return nil, s.tell(r)
+func (s *temporalStub) RespondActivityTaskFailedById(ctx context.Context, r *workflowservice.RespondActivityTaskFailedByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskFailedByIdResponse, error) { //nolint:staticcheck // Temporal's name
+	return nil, s.tell(ctx, r)
 }
 
-func (s *temporalStub) RespondActivityTaskCanceledById(_ context.Context, r *workflowservice.RespondActivityTaskCanceledByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskCanceledByIdResponse, error) { //nolint:staticcheck // Temporal's name
-	return nil, s.tell(r)
+func (s *temporalStub) RespondActivityTaskCanceledById(ctx context.Context, r *workflowservice.RespondActivityTaskCanceledByIdRequest, _ ...grpc.CallOption) (*workflowservice.RespondActivityTaskCanceledByIdResponse, error) { //nolint:staticcheck // Temporal's name
+	return nil, s.tell(ctx, r)
 }
 
 // completed returns the i-th thing that was told, which is a result.

@@ -127,6 +127,23 @@ func TestCompleteAsync(t *testing.T) {
 		require.Equal(t, "first", got)
 	})
 
+	t.Run("it waits no longer for Temporal than it says, and nothing is lost", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			for name, end := range map[string]error{"a result": nil, "a failure": errors.New("declined"), "a cancellation": temporal.NewCanceledError()} {
+				c := setup(t).completer()
+				h := c.hand()
+				c.temporal.hang.Store(true)
+				begun := time.Now()
+				require.ErrorContains(t, c.complete(h, "paid", end), "try again", name)
+				require.Equal(t, 10*time.Second, time.Since(begun), name)
+				c.temporal.hang.Store(false)
+				require.NoError(t, c.complete(h, "paid", end), name)
+				require.Len(t, c.temporal.told, 1, name)
+			}
+		})
+	})
+
 	t.Run("a second failure neither replaces the first nor moves the provider key", func(t *testing.T) {
 		t.Parallel()
 		c := setup(t).completer()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
@@ -19,10 +20,15 @@ type answer struct {
 	tooLarge error              // why there is a failure although the call succeeded
 }
 
+// respondTimeout bounds a call to Temporal, whose own clients wait as long.
+const respondTimeout = 10 * time.Second
+
 // send tells Temporal by ID: the attempt that the handle was made in may be over
 // while a later one waits for the same completion. The payloads are encoded
 // already, which the client's own methods would do again.
 func (c *completion) send(ctx context.Context, a answer) error {
+	ctx, cancel := context.WithTimeout(ctx, respondTimeout)
+	defer cancel()
 	service, f := c.o.Client.WorkflowService(), c.f
 	resource := "workflow:" + f.WorkflowID
 	if f.WorkflowID == "" {
