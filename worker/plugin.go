@@ -44,6 +44,7 @@ type Plugin struct {
 	client   bool // NewClient was called
 	activity *activity.Interceptor
 	workers  map[string]*registered // by worker instance
+	known    *registered            // on all workers that have started, stopped ones too
 	warned   map[string]bool        // activity types
 
 	evictor     *store.Evictor // nil: none is wanted
@@ -65,7 +66,7 @@ func NewPlugin(options activity.Options) (*Plugin, error) {
 		return nil, err
 	}
 	options.Policies = maps.Clone(options.Policies) // which is read until a worker starts
-	return &Plugin{options: options, workers: map[string]*registered{}, warned: map[string]bool{}, evictor: e}, nil
+	return &Plugin{options: options, workers: map[string]*registered{}, known: newRegistered(), warned: map[string]bool{}, evictor: e}, nil
 }
 
 // Name implements the plugin interfaces.
@@ -131,7 +132,7 @@ func (p *Plugin) ConfigureWorker(_ context.Context, o worker.PluginConfigureWork
 		}
 		p.activity = i
 	}
-	r := &registered{types: map[string]bool{}}
+	r := newRegistered()
 	r.watch(o.WorkerRegistryOptions)
 	r.stopTimeout = o.WorkerOptions.WorkerStopTimeout
 	r.stray = !p.client && p.options.DataConverter == nil
@@ -147,25 +148,42 @@ func (p *Plugin) ConfigureWorker(_ context.Context, o worker.PluginConfigureWork
 func (p *Plugin) StartWorker(ctx context.Context, o worker.PluginStartWorkerOptions, next func(context.Context, worker.PluginStartWorkerOptions) error) error {
 	p.mu.Lock()
 	r, ok := p.workers[o.WorkerInstanceKey]
-	all := slices.Collect(maps.Values(p.workers))
+	all := append(slices.Collect(maps.Values(p.workers)), p.known)
 	p.mu.Unlock()
-	if ok && !r.started {
-		f := fleetOf(all)
-		strangers, err := checkPolicies(p.options.Policies, f)
-		if err != nil {
-			return err
-		}
-		if err := p.check(ctx, r, f); err != nil {
-			return err
-		}
-		p.warnOfStrangers(strangers)
-		logCoverage(p.options.Policies, r, p.logger())
-		r.started = true
+	if !ok {
+		return next(ctx, o)
 	}
-	if err := next(ctx, o); err != nil || !ok {
+	err := p.admit(ctx, r, fleetOf(all))
+	if err == nil {
+		err = next(ctx, o)
+	}
+	if err != nil {
+		// It is not started again, and what is registered on it runs nowhere.
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.workers, o.WorkerInstanceKey)
 		return err
 	}
+	p.known.add(r)
 	p.maintain(r)
+	return nil
+}
+
+// admit tells whether the worker may start, and does so once.
+func (p *Plugin) admit(ctx context.Context, r *registered, f fleet) error {
+	if r.started {
+		return nil
+	}
+	strangers, err := checkPolicies(p.options.Policies, f)
+	if err != nil {
+		return err
+	}
+	if err := p.check(ctx, r, f); err != nil {
+		return err
+	}
+	p.warnOfStrangers(strangers)
+	logCoverage(p.options.Policies, r, p.logger())
+	r.started = true
 	return nil
 }
 
@@ -208,12 +226,11 @@ func (p *Plugin) check(ctx context.Context, r *registered, f fleet) error {
 func (p *Plugin) StopWorker(ctx context.Context, o worker.PluginStopWorkerOptions, next func(context.Context, worker.PluginStopWorkerOptions)) {
 	next(ctx, o)
 	p.mu.Lock()
-	_, mine := p.workers[o.WorkerInstanceKey]
 	delete(p.workers, o.WorkerInstanceKey)
 	i, evicting := p.activity, p.unneeded()
 	p.mu.Unlock()
 	evicting.stop()
-	if !mine {
+	if i == nil {
 		return
 	}
 	if err := i.Drain(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, context.Canceled) {

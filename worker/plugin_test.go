@@ -139,6 +139,30 @@ func TestPlugin(t *testing.T) {
 		require.NoError(t, second())
 	})
 
+	t.Run("a type stays known when the workers that had it have stopped", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, options(t, map[string]activity.Policy{"Charge": {}, "Refund": {}}))
+		first, second := r.worker(&sdkworker.Options{}, "Charge"), r.worker(&sdkworker.Options{}, "Refund")
+		require.NoError(t, first())
+		require.NoError(t, second())
+		r.stop(1)
+		require.NoError(t, r.worker(&sdkworker.Options{}, "Refund")())
+		r.stop(2)
+		r.stop(3)
+		require.NoError(t, r.worker(&sdkworker.Options{}, "Charge")())
+	})
+
+	t.Run("a type of a worker that could not start is not known", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, options(t, map[string]activity.Policy{"Charge": {}, "Refund": {}}))
+		r.worker(&sdkworker.Options{}, "Charge", "Refund")
+		errGone := errors.New("no such namespace")
+		require.ErrorIs(t, r.plugin.StartWorker(t.Context(), sdkworker.PluginStartWorkerOptions{WorkerInstanceKey: "b"},
+			func(context.Context, sdkworker.PluginStartWorkerOptions) error { return errGone }), errGone)
+		require.ErrorContains(t, r.worker(&sdkworker.Options{}, "Charge")(), `Options.Policies["Refund"]`)
+		require.NoError(t, r.worker(&sdkworker.Options{}, "Charge", "Refund")())
+	})
+
 	t.Run("types are known by the names that the SDK gives them", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, options(t, map[string]activity.Policy{"Charge": {}, "v2_Refund": {}, "v3_Refund": {}, "namedActivity": {}}))

@@ -12,7 +12,8 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
-// fleet is what all workers of a plugin have registered between them.
+// fleet is what all workers of a plugin have registered between them, those that have
+// stopped among them: what runs elsewhere meanwhile is no typo.
 type fleet struct {
 	types   map[string]bool
 	dynamic bool // an activity that answers to any type

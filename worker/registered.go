@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"maps"
 	"reflect"
 	"runtime"
 	"strings"
@@ -22,6 +23,17 @@ type registered struct {
 	stray       bool // the converters of no client are known
 	started     bool
 	running     bool // StartWorker has succeeded
+}
+
+func newRegistered() *registered { return &registered{types: map[string]bool{}} }
+
+// add adds what is registered on another worker.
+func (r *registered) add(other *registered) {
+	f := fleetOf([]*registered{other})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.Copy(r.types, f.types)
+	r.dynamic = r.dynamic || f.dynamic
 }
 
 // watch notes every activity that is registered from now on.
