@@ -55,7 +55,8 @@ func checkPolicies(policies map[string]activity.Policy, f fleet) (strangers []st
 			strangers = append(strangers, name)
 		default:
 			return nil, fmt.Errorf("dedupe: Options.Policies[%q] names an activity type that is not registered; registered are %s. "+
-				"Make all workers of the client, and register their activities, before the first one starts",
+				"Make all workers of the client, and register their activities, before the first one starts; "+
+				"also the functions that only run as local activities, which Temporal itself does not ask for",
 				name, strings.Join(slices.Sorted(maps.Keys(f.types)), ", "))
 		}
 	}

@@ -68,6 +68,16 @@ func TestPoliciesOfAFile(t *testing.T) {
 		require.ErrorContains(t, newRig(t, o).worker(slow(), "Charge")(), `Options.Policies["Chrage"] names an activity type that is not registered`)
 	})
 
+	t.Run("may be for a function that only runs as a local activity, which code has to register", func(t *testing.T) {
+		t.Parallel()
+		o, log := configured(t, "activities:\n  Local: {}\n", nil)
+		require.NoError(t, newRig(t, o).worker(slow(), "Charge")())
+		require.Len(t, about(log, "Local"), 1)
+		code := options(t, map[string]activity.Policy{"Local": {}})
+		require.ErrorContains(t, newRig(t, code).worker(slow(), "Charge")(), "also the functions that only run as local activities")
+		require.NoError(t, newRig(t, code).worker(slow(), "Charge", "Local")())
+	})
+
 	t.Run("are not judged by a worker with a dynamic activity", func(t *testing.T) {
 		t.Parallel()
 		o, log := configured(t, "activities:\n  Refund: {}\n", nil)
