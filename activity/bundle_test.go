@@ -123,6 +123,9 @@ func (b *bundle) record(n string) store.Record {
 	return r
 }
 
+// moved is how often the record's provider key has moved since its lineage began.
+func moved(r store.Record) int { return r.Generation - activity.FirstGeneration(r.Lineage) }
+
 // leaseLive tells whether the n-th call has an owner.
 func (b *bundle) leaseLive(n string) bool {
 	b.t.Helper()

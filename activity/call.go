@@ -35,6 +35,8 @@ type call struct {
 	source  telemetry.Source
 	onOther store.OtherExecution
 	origin  store.Origin
+	// generation is what the provider keys of the call's record begin with.
+	generation int
 }
 
 // identify derives the call's identity from the activity's info and, where the
@@ -70,6 +72,9 @@ func identify(prefix string, info sdkactivity.Info, facts *wire.Facts, p Policy)
 		c.origin.Lineage = lineageOf(info, facts)
 		k, where, position := place(info, facts, p.Scope)
 		c.name(prefix, kind(k), ns, where, position, typ, facts.CallName())
+		if p.Scope != ScopeExecution && p.Scope != ScopeRun && c.onOther != store.ReplayOther {
+			c.generation = firstGeneration(c.origin.Lineage)
+		}
 	}
 	return c
 }

@@ -196,7 +196,7 @@ func TestDo(t *testing.T) {
 		}
 		require.Equal(t, 2, f.made)
 		require.Equal(t, f.keys[0], f.keys[1])
-		require.Equal(t, activity.RecordProviderKey(b.effect("charge").Key, 0), f.keys[0])
+		require.Equal(t, activity.RecordProviderKey(b.effect("charge").Key, activity.FirstGeneration(b.effect("charge").Lineage)), f.keys[0])
 		require.Equal(t, around[0], around[1])
 		require.NotEqual(t, around[0], f.keys[0])
 	})
@@ -382,8 +382,8 @@ func TestDoErrors(t *testing.T) {
 			require.ErrorContains(t, err, errDeclined.Error())
 			require.True(t, b.record("1").EffectPossible)
 			require.False(t, b.effect("charge").EffectPossible)
-			require.Zero(t, b.record("1").Generation)
-			require.Equal(t, 1, b.effect("charge").Generation)
+			require.Zero(t, moved(b.record("1")))
+			require.Equal(t, 1, moved(b.effect("charge")))
 		}
 	})
 

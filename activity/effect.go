@@ -54,7 +54,7 @@ func newEffect(ctx context.Context, name string, o DoOptions) (*execution, error
 		return nil, err
 	}
 	return &execution{
-		i: root.i, info: root.info, policy: effectPolicy(root.policy), call: c, form: form, hashes: hashes,
+		i: root.i, info: root.info, policy: effectPolicy(root.policy), call: c, form: form, hashes: hashes, generation: c.generation,
 		count: root.count, executed: telemetry.Executed,
 		log:    callLogger{log.With(sdkactivity.GetLogger(ctx), "Effect", strings.Join(path, "/")), c.key},
 		effect: &effect{parent: parent, path: path},

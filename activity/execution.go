@@ -24,7 +24,7 @@ type execution struct {
 	log    callLogger
 
 	// generation is the record's, for the provider key. unprotected executions
-	// have no record.
+	// have no record: theirs is the call's first.
 	generation  int
 	unprotected bool
 	// effectBefore is whether an effect was possible when the record was
@@ -74,7 +74,7 @@ func (e *execution) root() *execution {
 func newExecution(ctx context.Context, i *Interceptor, info sdkactivity.Info, p Policy, c call, form []byte) *execution {
 	c.origin.Owner = i.options.Identity
 	e := &execution{
-		i: i, info: info, policy: p, call: c, form: form,
+		i: i, info: info, policy: p, call: c, form: form, generation: c.generation,
 		log:   callLogger{sdkactivity.GetLogger(ctx), c.key},
 		count: i.telemetry.Type(info.Namespace, info.ActivityType.Name), executed: telemetry.Executed,
 	}
@@ -156,7 +156,7 @@ func (e *execution) reservation() store.Reservation {
 		Key: e.call.key, Hashes: e.hashes, Token: store.NewToken(),
 		Lease:     leaseFor(e.info),
 		Retention: max(time.Until(e.info.Deadline), 0) + e.policy.Retention,
-		Policy:    e.policy.Takeover, OnOther: e.call.onOther, Origin: e.call.origin,
+		Policy:    e.policy.Takeover, OnOther: e.call.onOther, Generation: e.call.generation, Origin: e.call.origin,
 	}
 }
 

@@ -14,6 +14,8 @@ var (
 	Bounce   = bounce
 	LeaseFor = leaseFor
 	Overrun  = overrun
+
+	FirstGeneration = firstGeneration
 )
 
 // Identify returns the key of a call.

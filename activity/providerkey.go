@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	sdkactivity "go.temporal.io/sdk/activity"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
 // ProviderKey is an idempotency key for a downstream service: 64 hex digits,
@@ -44,6 +46,15 @@ func Key(ctx context.Context) ProviderKey {
 // record's key and generation: for people who look a call up at the provider.
 func RecordProviderKey(key string, generation int) ProviderKey {
 	return derive("dedupe:record", key, strconv.Itoa(generation))
+}
+
+// firstGeneration is where the generations of a lineage begin whose key other lineages
+// may have too: a workflow ID is used again, its record is gone or left no effect, and
+// the provider still remembers what it was asked under that key. It is known without the
+// record, as an execution without one must know it.
+func firstGeneration(lineage string) int {
+	sum := sha256.Sum256([]byte(lineage))
+	return 1 + int(binary.BigEndian.Uint32(sum[:])%store.MaxGeneration)
 }
 
 // derive digests a domain and parts; lengths go in, so that no two lists of

@@ -102,7 +102,7 @@ func TestInterleavings(t *testing.T) {
 			var last []activity.ProviderKey
 			_, err := b.run(1, body(&last, nil))
 			require.NoError(t, err)
-			first := activity.RecordProviderKey(b.record("1").Key, 0)
+			first := activity.RecordProviderKey(b.record("1").Key, activity.FirstGeneration(b.record("1").Lineage))
 			require.Equal(t, c.moved, last[0] != first, "whether the provider key moved")
 			require.Equal(t, store.Completed, b.record("1").Status)
 		})

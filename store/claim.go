@@ -95,7 +95,7 @@ func (c *Claimer) try(ctx context.Context) (claimed Claimed, done bool, err erro
 		return Claimed{}, false, err
 	case found.Inserted:
 		c.seen, c.verdict = Record{}, Verdict{Action: ActAcquire}
-		return c.fresh(ctx, asked, 0)
+		return c.fresh(ctx, asked, c.r.Generation)
 	case !found.Exists:
 		return Claimed{}, false, nil // evicted between the insert and the read
 	case record.Version > RecordVersion:

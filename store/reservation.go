@@ -19,6 +19,10 @@ const (
 	AnyExecution OtherExecution = "any"
 )
 
+// MaxGeneration is the greatest generation that a record begins with: each release may
+// add one.
+const MaxGeneration = 1 << 30
+
 // Reservation asks for a call to be owned by a new execution.
 type Reservation struct {
 	// Key is the call's identity; 1 to [MaxKeyBytes] bytes.
@@ -37,6 +41,11 @@ type Reservation struct {
 	Policy TakeoverPolicy
 	// OnOther is the answer to a record of another lineage.
 	OnOther OtherExecution
+	// Generation is the provider-key generation that a new record begins with, and
+	// that one of another lineage gets which leaves no effect: what the provider has
+	// seen from that lineage is another request. 0 leaves that one's as it is: the
+	// key is the operation, whoever asks.
+	Generation int
 
 	Origin
 }
@@ -60,6 +69,8 @@ func (r Reservation) Validate() error {
 		return fmt.Errorf("%w: key %q: Lease %v, want at least 1ms", ErrInvalidArgument, r.Key, r.Lease)
 	case r.Retention <= r.Lease:
 		return fmt.Errorf("%w: key %q: Retention %v is not longer than Lease %v", ErrInvalidArgument, r.Key, r.Retention, r.Lease)
+	case r.Generation < 0 || r.Generation > MaxGeneration:
+		return fmt.Errorf("%w: key %q: Generation %d, want 0 to %d", ErrInvalidArgument, r.Key, r.Generation, MaxGeneration)
 	case r.Policy != Reexecute && r.Policy != Refuse && r.Policy != Verify:
 		return fmt.Errorf("%w: key %q: Policy %q", ErrInvalidArgument, r.Key, r.Policy)
 	}

@@ -45,9 +45,13 @@ func (r *row) leaseLive(now time.Time) bool {
 }
 
 // own gives the row to the execution that the reservation names. What is
-// older than one acquisition stays: the version, the generation, the count of
-// acquisitions and the time of creation.
+// older than one acquisition stays: the version, the count of acquisitions, the time
+// of creation, and the generation, unless it was another lineage's and left no effect.
 func (r *row) own(from store.Reservation, now time.Time) {
+	generation := r.record.Generation
+	if from.Generation != 0 && !r.record.EffectPossible && r.record.Lineage != from.Lineage {
+		generation = from.Generation
+	}
 	r.record = store.Record{
 		Key:            from.Key,
 		Version:        r.record.Version,
@@ -56,7 +60,7 @@ func (r *row) own(from store.Reservation, now time.Time) {
 		Token:          from.Token,
 		Policy:         from.Policy,
 		EffectPossible: true,
-		Generation:     r.record.Generation,
+		Generation:     generation,
 		Acquisitions:   r.record.Acquisitions + 1,
 		CreatedAt:      r.record.CreatedAt,
 		UpdatedAt:      now,

@@ -113,6 +113,7 @@ func reservationArgs[A any](args []A, one bool, of func(*A) *store.Reservation) 
 		number(func(r *res) int64 { return int64(min(max(r.Attempt, math.MinInt32), math.MaxInt32)) }),
 		text(func(r *res) string { return forPeople(r.Owner) }),
 		text(func(r *res) string { return forPeople(r.TraceParent) }),
+		number(func(r *res) int64 { return int64(r.Generation) }),
 		store.RecordVersion,
 	}
 }

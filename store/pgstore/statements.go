@@ -94,7 +94,7 @@ const plansSetSQL = `SELECT current_setting('plan_cache_mode') = 'force_generic_
 // reservationArgs.
 const reservationInput = `unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[],
             $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-            $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::text[], $17::text[]`
+            $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::bigint[]`
 
 // scheduledAt is the time of scheduled_us, and NULL for the number of an unknown one.
 // Intervals are multiplied as doubles, which hold the microseconds of 285 years.
@@ -103,7 +103,7 @@ const scheduledAt = `timestamptz 'epoch' + nullif(i.scheduled_us, '-922337203685
 
 const reservationNames = `key, request_hash, token, lease_us, retention_us,
             takeover_policy, lineage, invocation, namespace, workflow_id, run_id,
-            activity_id, activity_type, scheduled_us, attempt, owner, trace_parent`
+            activity_id, activity_type, scheduled_us, attempt, owner, trace_parent, generation`
 
 // reserveSQL finds records and inserts the absent ones, in one statement. The
 // anti-join keeps it from waiting for a transaction that has updated a record
@@ -113,7 +113,7 @@ const reservationNames = `key, request_hash, token, lease_us, retention_us,
 // being after the snapshot is in neither; only then are the keys of the others named.
 //
 // It waits for a transaction that has inserted one of its keys and not ended, as long
-// as $19 says.
+// as $20 says.
 const reserveSQL = `
 WITH found AS MATERIALIZED (
     SELECT i.ord, {found}
@@ -131,13 +131,13 @@ WITH found AS MATERIALIZED (
         i.now + i.lease_us * interval '1 microsecond',
         ` + scheduledAt + `,
         (i.lease_us + 999) / 1000,
-        0, 1, i.attempt::integer, $18::integer, true, false,
+        i.generation::integer, 1, i.attempt::integer, $19::integer, true, false,
         false, i.token::uuid, i.key, 'in_progress', i.request_hash, i.takeover_policy, i.lineage,
         i.invocation, i.namespace, i.workflow_id, i.run_id, i.activity_id, i.activity_type, i.owner, i.trace_parent
     FROM (
         SELECT i.*, clock_timestamp() AS now
         FROM ` + reservationInput + `) WITH ORDINALITY AS i (` + reservationNames + `, ord)
-        WHERE {absent} AND (SELECT set_config('lock_timeout', $19::text, true)) IS NOT NULL
+        WHERE {absent} AND (SELECT set_config('lock_timeout', $20::text, true)) IS NOT NULL
         {ordered}
     ) i
     ON CONFLICT (key) DO NOTHING
@@ -169,7 +169,7 @@ var (
 // seen is not even locked.
 const acquireSQL = `
 WITH {noted}input AS MATERIALIZED (
-    SELECT * FROM ` + reservationInput + `, $19::text[], $20::text[], $21::boolean[])
+    SELECT * FROM ` + reservationInput + `, $20::text[], $21::text[], $22::boolean[])
         WITH ORDINALITY AS i (` + reservationNames + `, seen_token, seen_status, seen_held, ord)
     WHERE {replanned}
     ORDER BY key COLLATE "C"
@@ -192,9 +192,11 @@ UPDATE {records} r SET
     scheduled_at = ` + scheduledAt + `,
     result_size = NULL,
     lease_ms = (i.lease_us + 999) / 1000,
+    generation = CASE WHEN i.generation = 0 OR r.effect_possible OR r.lineage = i.lineage
+        THEN r.generation ELSE i.generation::integer END,
     acquisitions = r.acquisitions + 1,
     attempt = i.attempt::integer,
-    record_version = $18::integer,
+    record_version = $19::integer,
     effect_possible = true, pending = false, non_retryable = false,
     owner_token = i.token::uuid,
     status = 'in_progress',

@@ -21,7 +21,7 @@ func (s *Store) validReservation(r store.Reservation) (string, error) {
 
 // terms are the lease and the retention of a reservation, as scripts take them.
 func terms(r store.Reservation) []any {
-	return []any{microseconds(r.Lease), microseconds(r.Retention)}
+	return []any{microseconds(r.Lease), microseconds(r.Retention), r.Generation, r.Lineage}
 }
 
 // fields are the names and values of what a reservation records. What is empty is

@@ -18,7 +18,7 @@ local now = time[1] * 1000000 + time[2]
 local function text(n) return string.format('%.0f', n) end
 
 local names = {'status', 'token', 'policy', 'effect', 'held', 'pending', 'given_up', 'final', 'lease', 'lease_end',
-	'expires', 'created', 'generation', 'acquisitions', 'tombstone'}
+	'expires', 'created', 'generation', 'acquisitions', 'lineage', 'tombstone'}
 
 -- load reads what decides something, without the payloads. False is absent.
 local function load()
@@ -81,8 +81,9 @@ local function write(r, changes)
 	keep(r)
 end
 
--- own gives the key to an execution. ARGV has the lease and the retention, and
--- from some place on the fields of the reservation.
+-- own gives the key to an execution. ARGV has the lease, the retention, the
+-- generation to begin with and the lineage, and from some place on the fields of the
+-- reservation.
 local function own(created, generation, acquisitions, from)
 	redis.call('HSET', key, 'status', 'in_progress', 'effect', '1', 'created', created, 'updated', text(now),
 		'expires', text(now + tonumber(ARGV[2])), 'lease', ARGV[1], 'lease_end', text(now + tonumber(ARGV[1])),
@@ -103,20 +104,22 @@ const lossless = "#!lua flags=allow-oom\n"
 var reserveScript = redis.NewScript(prelude + `
 local r = load()
 if r then return found(r) end
-own(text(now), '0', '1', 3)
+own(text(now), ARGV[3], '1', 5)
 return 'inserted'
 `)
 
 // acquireScript gives a record to a new owner where it is as it was seen.
 var acquireScript = redis.NewScript(lossless + prelude + `
 local r = load()
-if not r or r.token ~= ARGV[3] or r.status ~= ARGV[4] or (r.held or '') ~= ARGV[5] or r.status == 'completed'
+if not r or r.token ~= ARGV[5] or r.status ~= ARGV[6] or (r.held or '') ~= ARGV[7] or r.status == 'completed'
 	or (r.status == 'in_progress' and lease_end(r) > now) then
 	return 'missed'
 end
+local generation = r.generation
+if ARGV[3] ~= '0' and not r.effect and (r.lineage or '') ~= ARGV[4] then generation = ARGV[3] end
 redis.call('DEL', key)
-own(r.created, r.generation, text(tonumber(r.acquisitions) + 1), 6)
-return r.generation
+own(r.created, generation, text(tonumber(r.acquisitions) + 1), 8)
+return generation
 `)
 
 // renewScript extends a lease.

@@ -25,6 +25,7 @@ func claimTests() []named {
 		{"a pending record is pending until its lease is over", claimPending},
 		{"a non-retryable failure is replayed within its invocation only", claimFailure},
 		{"the provider key's generation reaches the next owner", claimGeneration},
+		{"a lineage's first generation is a new record's, and that of one without an effect that was another's", claimFirstGeneration},
 	}
 }
 
@@ -209,4 +210,32 @@ func claimGeneration(k *kit) {
 	k.apply(r, store.Settlement{Outcome: store.Release, NewGeneration: true})
 	require.Equal(k, 1, k.requireVerdict(store.ActAcquire, again(r)).Generation)
 	require.Equal(k, 1, k.requireVerdict(store.ActWait, again(r)).Generation)
+}
+
+func claimFirstGeneration(k *kit) {
+	ofLineage := func(lineage string, generation int) func(*store.Reservation) {
+		return func(r *store.Reservation) {
+			r.Lineage, r.Generation, r.OnOther = lineage, generation, store.ReplayOther
+		}
+	}
+	r := k.reservation(ofLineage("first", 70))
+	k.insert(r)
+	require.Equal(k, 70, k.get(r).Generation)
+	k.apply(r, store.Settlement{Outcome: store.Release, NewGeneration: true})
+
+	r = again(r)
+	require.Equal(k, 71, k.requireVerdict(store.ActAcquire, r).Generation, "its own lineage")
+	k.apply(r, store.Settlement{Outcome: store.Release})
+
+	r = again(r, ofLineage("another", 0))
+	require.Equal(k, 71, k.requireVerdict(store.ActAcquire, r).Generation, "the key is the operation")
+	k.apply(r, store.Settlement{Outcome: store.Release})
+
+	r = again(r, ofLineage("a third", 900))
+	require.Equal(k, 900, k.requireVerdict(store.ActAcquire, r).Generation)
+	require.Equal(k, 900, k.get(r).Generation)
+	k.apply(r, store.Settlement{Outcome: store.Release, EffectPossible: true})
+
+	r = again(r, ofLineage("a fourth", 40))
+	require.Equal(k, 900, k.requireVerdict(store.ActAcquire, r).Generation, "the provider may know it")
 }

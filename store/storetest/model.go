@@ -143,8 +143,9 @@ func (m *model) reservation() store.Reservation {
 	return store.Reservation{
 		Key: draw("key", m.keys...), Hashes: []string{draw("hash", "v1::1", "v1::2")}, Token: store.NewToken(),
 		Lease: modelLease, Retention: modelRetention,
-		Policy: rapid.SampledFrom([]store.TakeoverPolicy{store.Reexecute, store.Refuse, store.Verify}).Draw(m.t, "policy"),
-		Origin: store.Origin{Lineage: draw("lineage", "first", "second"), Invocation: draw("invocation", "", "x", "y")},
+		Policy:     rapid.SampledFrom([]store.TakeoverPolicy{store.Reexecute, store.Refuse, store.Verify}).Draw(m.t, "policy"),
+		Generation: rapid.SampledFrom([]int{0, 10, store.MaxGeneration}).Draw(m.t, "generation"),
+		Origin:     store.Origin{Lineage: draw("lineage", "first", "second"), Invocation: draw("invocation", "", "x", "y")},
 	}
 }
 
