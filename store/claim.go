@@ -104,10 +104,10 @@ func (c *Claimer) try(ctx context.Context) (claimed Claimed, done bool, err erro
 	case record.Token == c.r.Token:
 		return c.recognise(ctx, record)
 	}
-	c.verdict = Decide(record, c.r)
+	verdict := Decide(record, c.r)
 	switch {
-	case c.verdict.Action == ActAcquire || c.verdict.Action == ActVerify:
-		c.seen, asked = record, time.Now()
+	case verdict.Action == ActAcquire || verdict.Action == ActVerify:
+		c.seen, c.verdict, asked = record, verdict, time.Now()
 		got, err := one(c.store.Acquire(ctx, []Acquisition{{
 			Reservation: c.r, SeenToken: record.Token, SeenStatus: record.Status, SeenHeld: record.Held,
 		}}))
@@ -115,7 +115,7 @@ func (c *Claimer) try(ctx context.Context) (claimed Claimed, done bool, err erro
 			return Claimed{}, false, err
 		}
 		return c.fresh(ctx, asked, got.Generation)
-	case c.verdict.Action == ActUnknown && !record.Held:
+	case verdict.Action == ActUnknown && !record.Held:
 		held, err := one(c.store.Settle(ctx, []Settlement{{Key: c.r.Key, Token: record.Token, Outcome: Hold}}))
 		if errors.Is(err, ErrContended) { // its owner is at work on it, in a transaction
 			return Claimed{Verdict: Verdict{Action: ActWait}, Found: record, Generation: record.Generation}, true, nil
@@ -124,7 +124,7 @@ func (c *Claimer) try(ctx context.Context) (claimed Claimed, done bool, err erro
 			return Claimed{}, false, err
 		}
 	}
-	return Claimed{Verdict: c.verdict, Found: record, Generation: record.Generation}, true, nil
+	return Claimed{Verdict: verdict, Found: record, Generation: record.Generation}, true, nil
 }
 
 // recognise meets a record with the claimer's own token: an earlier answer was

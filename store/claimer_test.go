@@ -104,6 +104,48 @@ func TestClaimerClaimsAgain(t *testing.T) {
 		require.Zero(t, claimed.Lease)
 	})
 
+	t.Run("an acquisition that is carried out late is its own, whatever was decided meanwhile", func(t *testing.T) {
+		t.Parallel()
+		for _, policy := range []store.TakeoverPolicy{store.Reexecute, store.Verify} {
+			s := newStub(t)
+			owner := reservation(func(r *store.Reservation) { r.Policy = policy })
+			_, err := s.Store.Reserve(t.Context(), []store.Reservation{owner})
+			require.NoError(t, err)
+			s.passed = time.Hour
+			var late []store.Acquisition
+			s.acquire = func(_ context.Context, all []store.Acquisition) ([]store.Acquired, error) {
+				late = all
+				return nil, errLost
+			}
+			r := reservation()
+			c := newClaimer(t, s, r)
+			_, err = c.Claim(t.Context())
+			require.ErrorIs(t, err, errLost)
+
+			renewed, err := s.Store.Renew(t.Context(), []store.Lease{{Key: owner.Key, Token: owner.Token, Duration: owner.Lease}})
+			require.NoError(t, err)
+			require.Equal(t, []store.Renewal{store.Renewed}, renewed)
+			claimed, err := c.Claim(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, store.ActWait, claimed.Action)
+			require.Zero(t, claimed.Lease)
+
+			s.passed = 2 * time.Hour
+			acquired, err := s.Store.Acquire(t.Context(), late)
+			require.NoError(t, err)
+			require.True(t, acquired[0].OK)
+			claimed, err = c.Claim(t.Context())
+			require.NoError(t, err)
+			want := store.ActAcquire
+			if policy == store.Verify {
+				want = store.ActVerify
+			}
+			require.Equal(t, want, claimed.Action)
+			require.Equal(t, owner.Token, claimed.Found.Token)
+			requireOwned(t, s, r, claimed)
+		}
+	})
+
 	t.Run("a record that was evicted meanwhile is reserved again", func(t *testing.T) {
 		t.Parallel()
 		s := newStub(t)
