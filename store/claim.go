@@ -39,7 +39,8 @@ type Claimer struct {
 	// was decided about it.
 	seen    Record
 	verdict Verdict
-	// doubt: the store's last answer is missing.
+	// doubt: the store's last answer is missing, or an acquisition may still be
+	// carried out whose answer is.
 	doubt bool
 }
 
@@ -70,8 +71,9 @@ func Claim(ctx context.Context, s Store, r Reservation) (Claimed, error) {
 func (c *Claimer) Claim(ctx context.Context) (Claimed, error) {
 	for range claimTries {
 		claimed, done, err := c.try(ctx)
-		c.doubt = err != nil && !errors.Is(err, ErrRecordVersion) && !errors.Is(err, ErrInvalidArgument)
 		if done || err != nil {
+			missing := err != nil && !errors.Is(err, ErrRecordVersion) && !errors.Is(err, ErrInvalidArgument)
+			c.doubt = missing || c.doubt && c.mayCome(claimed)
 			return claimed, err
 		}
 	}
@@ -79,9 +81,17 @@ func (c *Claimer) Claim(ctx context.Context) (Claimed, error) {
 	return Claimed{}, fmt.Errorf("%w: key %q changed hands %d times in a row", ErrContended, c.r.Key, claimTries)
 }
 
-// Orphan is for a claimer that gives up after an error: the settlement that
-// releases the record if it belongs to the token all the same, and whether there
-// may be something to release.
+// mayCome tells whether an acquisition that got no answer can still be carried out
+// after this answer: the record is another's, and as it was seen then.
+func (c *Claimer) mayCome(claimed Claimed) bool {
+	found := claimed.Found
+	return claimed.Lease.Token.IsZero() && !c.seen.Token.IsZero() &&
+		found.Token == c.seen.Token && found.Status == c.seen.Status && found.Held == c.seen.Held
+}
+
+// Orphan is for a claimer that gives up: the settlement that releases the record if
+// it belongs to the token all the same, after an error, and whether there may be
+// something to release.
 func (c *Claimer) Orphan() (Settlement, bool) {
 	return Settlement{Key: c.r.Key, Token: c.r.Token, Outcome: Release, EffectPossible: c.seen.EffectPossible}, c.doubt
 }

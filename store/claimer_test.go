@@ -215,6 +215,31 @@ func TestClaimerOrphan(t *testing.T) {
 		requireReleased(t, s, c, false)
 	})
 
+	t.Run("an acquisition without an answer may come late, as long as the record is as it was", func(t *testing.T) {
+		t.Parallel()
+		for _, settles := range []bool{false, true} {
+			s := newStub(t)
+			owner := reservation()
+			_, err := s.Store.Reserve(t.Context(), []store.Reservation{owner})
+			require.NoError(t, err)
+			s.passed = time.Hour
+			s.acquire = func(context.Context, []store.Acquisition) ([]store.Acquired, error) { return nil, errLost }
+			c := newClaimer(t, s, reservation())
+			_, err = c.Claim(t.Context())
+			require.ErrorIs(t, err, errLost)
+			_, err = s.Store.Renew(t.Context(), []store.Lease{{Key: owner.Key, Token: owner.Token, Duration: owner.Lease}})
+			require.NoError(t, err)
+			if settles {
+				_, err = s.Store.Settle(t.Context(), []store.Settlement{{Key: owner.Key, Token: owner.Token, Outcome: store.Complete}})
+				require.NoError(t, err)
+			}
+			_, err = c.Claim(t.Context())
+			require.NoError(t, err)
+			_, doubt := c.Orphan()
+			require.Equal(t, !settles, doubt)
+		}
+	})
+
 	t.Run("another's record is not touched by it", func(t *testing.T) {
 		t.Parallel()
 		s := newStub(t)
