@@ -17,8 +17,8 @@ var (
 	ErrPending = errors.New("dedupe: the schema needs migration")
 
 	// ErrIncomplete means that a table or a column is missing although its migration was
-	// applied: somebody has dropped it. It appears wrapped, with what is missing. [Up]
-	// has nothing to do then; the files make what is missing when psql runs them again.
+	// applied: somebody has dropped it. It is what [Up] and [Check] return, wrapped with
+	// what is missing. The files make missing tables when psql runs them again.
 	ErrIncomplete = errors.New("dedupe: parts of the schema are missing")
 
 	// ErrTransactionPooler means that the database is reached through a

@@ -20,26 +20,14 @@ type Result struct {
 	// From and To are its versions before and after; 0 means no tables. They
 	// are equal if there was nothing to do.
 	From, To int
-	// Missing is that of [Status], where there was nothing to do.
-	Missing []string
-
-	given string // Options.Schema
-}
-
-// Check returns an error that wraps [ErrIncomplete] if something is missing that Up has
-// no migration for.
-func (r Result) Check() error {
-	if len(r.Missing) == 0 {
-		return nil
-	}
-	return incomplete(r.Schema, r.given, r.Missing)
 }
 
 // Up applies what is pending. It may run in several processes at once: they
 // wait for each other, and all succeed. It needs the rights to create tables,
 // and to create the schema if that is missing; if nothing is pending, none. It
 // changes nothing in a database that a newer release has upgraded, and returns
-// [ErrNewerSchema].
+// [ErrNewerSchema]. Where something is missing that it has applied before, it
+// returns [ErrIncomplete].
 //
 // When ctx ends, the statement that is running is cancelled and rolled back.
 func Up(ctx context.Context, databaseURL string, options Options) (Result, error) {
@@ -66,10 +54,7 @@ func (s set) run(ctx context.Context, direction Direction, databaseURL string, o
 	nothing := direction == DirectionUp && len(status.Pending) == 0 ||
 		direction == DirectionDown && status.Version == 0
 	if nothing && !status.Dirty {
-		if len(status.Missing) > 0 {
-			result.Missing, result.given = status.Missing, status.given
-		}
-		return result, nil
+		return result, status.complete()
 	}
 	d, err := newDriver(ctx, t, s, status.Schema)
 	if err != nil {
@@ -82,10 +67,13 @@ func (s set) run(ctx context.Context, direction Direction, databaseURL string, o
 	if statusErr == nil {
 		result.To = after.Version
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return result, d.explain(ctx, err, after, statusErr)
+	case statusErr != nil || direction == DirectionDown:
+		return result, statusErr
 	}
-	return result, statusErr
+	return result, after.complete()
 }
 
 // prepare refuses what cannot be migrated, and creates the schema.

@@ -60,14 +60,17 @@ func Missing(ctx context.Context, db interface {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// incomplete says what is missing and what helps: Up does not look at what it has done.
-func incomplete(schema, given string, missing []string) error {
-	what := "run " + remedy.Create(given)
-	if slices.ContainsFunc(missing, func(m string) bool { return strings.HasPrefix(m, "column ") }) {
-		what = "add columns by hand, as " + remedy.Print(given) + " shows them"
-		if strings.HasPrefix(missing[len(missing)-1], "table ") { // they are sorted
-			what += ", and run " + remedy.Create(given)
+// complete says what is missing and what helps: Up does not repeat what it has done.
+func (s Status) complete() error {
+	if len(s.Missing) == 0 {
+		return nil
+	}
+	what := "run " + remedy.Create(s.given)
+	if slices.ContainsFunc(s.Missing, func(m string) bool { return strings.HasPrefix(m, "column ") }) {
+		what = "add columns by hand, as " + remedy.Print(s.given) + " shows them"
+		if strings.HasPrefix(s.Missing[len(s.Missing)-1], "table ") { // they are sorted
+			what += ", and run " + remedy.Create(s.given)
 		}
 	}
-	return fmt.Errorf("%w: schema %q lacks %s; %s", ErrIncomplete, schema, strings.Join(missing, ", "), what)
+	return fmt.Errorf("%w: schema %q lacks %s; %s", ErrIncomplete, s.Schema, strings.Join(s.Missing, ", "), what)
 }

@@ -29,6 +29,8 @@ func TestWhatIsMissing(t *testing.T) {
 			require.NoError(t, err)
 			if want == "" {
 				require.NoError(t, status.Check(), "the records may have another name")
+				_, err := migrations.Up(t.Context(), b.url, migrations.Options{})
+				require.NoError(t, err)
 				return
 			}
 			require.Equal(t, []string{want}, status.Missing)
@@ -38,10 +40,10 @@ func TestWhatIsMissing(t *testing.T) {
 				what = "; add columns by hand, as `dedupe migrate print --schema public` shows them"
 			}
 			require.ErrorContains(t, status.Check(), `schema "public" lacks `+want+what)
-			result, err := migrations.Up(t.Context(), b.url, migrations.Options{})
-			require.NoError(t, err)
-			require.Equal(t, status.Missing, result.Missing, "Up has nothing to do")
-			require.ErrorIs(t, result.Check(), migrations.ErrIncomplete)
+			result, err := migrations.Up(t.Context(), b.url, migrations.Options{Schema: "public"})
+			require.EqualError(t, err, status.Check().Error(), "Up has nothing to do")
+			require.ErrorIs(t, err, migrations.ErrIncomplete)
+			require.Equal(t, migrations.Result{Schema: "public", From: 1, To: 1}, result)
 
 			b.requirePsqlFile(t, upFile)
 			if want == "column idempotency_records.failure" {
@@ -50,6 +52,22 @@ func TestWhatIsMissing(t *testing.T) {
 			require.NoError(t, migrations.Check(t.Context(), b.url, migrations.Options{}))
 		})
 	}
+}
+
+// An interrupted run leaves a mark that Up clears. What is missing then is told too.
+func TestWhatIsMissingAfterAnInterruption(t *testing.T) {
+	t.Parallel()
+	b := setupMigrated(t)
+	b.requireExec(t, `UPDATE idempotency_schema_migrations SET dirty = true`)
+	b.requireExec(t, `DROP TABLE idempotency_audit`)
+	for range 2 {
+		_, err := migrations.Up(t.Context(), b.url, migrations.Options{})
+		require.ErrorIs(t, err, migrations.ErrIncomplete)
+	}
+	_, err := migrations.Down(t.Context(), b.url, migrations.Options{})
+	require.NoError(t, err)
+	_, err = migrations.Up(t.Context(), b.url, migrations.Options{})
+	require.NoError(t, err)
 }
 
 // The list of what must be there is what the files make.

@@ -29,7 +29,7 @@ type Status struct {
 	// or Down again, which clears the mark.
 	Dirty bool `json:"dirty"`
 	// Missing lists tables and columns that are not there although Version says so: see
-	// [Missing]. Nothing is pending then, and Up does nothing about it.
+	// [Missing]. Nothing is pending then, and Up does nothing about it but say so.
 	Missing []string `json:"missing,omitempty"`
 
 	given string // Options.Schema
@@ -51,10 +51,8 @@ func (s Status) Check() error {
 	case len(s.Pending) > 0:
 		return fmt.Errorf("%w: schema %q has version %d, this program needs %d; run %s",
 			ErrPending, s.Schema, s.Version, s.Latest, remedy.Up(s.given))
-	case len(s.Missing) > 0:
-		return incomplete(s.Schema, s.given, s.Missing)
 	}
-	return nil
+	return s.complete()
 }
 
 // ReadStatus looks and changes nothing. A schema that is newer than this

@@ -91,5 +91,5 @@ func printResult(out io.Writer, r migrations.Result) error {
 	if _, err := io.WriteString(out, text); err != nil {
 		return fmt.Errorf("dedupe: this was done, and could not be printed: %s: %w", strings.TrimSpace(text), err)
 	}
-	return r.Check()
+	return nil
 }
