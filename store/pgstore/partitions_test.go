@@ -5,20 +5,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
 )
 
-// Each partition has rows at the same places as the others.
-func TestRecordsInPartitions(t *testing.T) {
-	t.Parallel()
+// setupPartitions makes a table of records in partitions. Each has rows at the same
+// places as the others.
+func setupPartitions(t *testing.T) *pgxpool.Pool {
+	t.Helper()
 	pool := requirePool(t, requireMigrated(t))
 	execute(t, pool, `CREATE TABLE parted (LIKE idempotency_records INCLUDING ALL) PARTITION BY HASH (key)`)
 	for i := range 4 {
 		execute(t, pool, fmt.Sprintf(`CREATE TABLE parted_%d PARTITION OF parted FOR VALUES WITH (MODULUS 4, REMAINDER %d)`, i, i))
 	}
+	return pool
+}
+
+func TestRecordsInPartitions(t *testing.T) {
+	t.Parallel()
+	pool := setupPartitions(t)
 	for name, as := range map[string]pgstore.Pool{"own": pool, "shared": wrapped{pool}} {
 		s := requireStore(t, as, pgstore.Options{Table: "parted", CallTimeout: time.Minute})
 		rs := make([]store.Reservation, 40)
@@ -40,4 +48,40 @@ func TestRecordsInPartitions(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestEvictionFromPartitions(t *testing.T) {
+	t.Parallel()
+	pool := setupPartitions(t)
+	s := requireStore(t, pool, pgstore.Options{Table: "parted", CallTimeout: time.Minute})
+	rs := make([]store.Reservation, 40)
+	ss := make([]store.Settlement, len(rs))
+	for i := range rs {
+		rs[i] = reservation(fmt.Sprintf("%02d", i))
+		ss[i] = complete(rs[i], "paid")
+	}
+	insert(t, s, rs...)
+	settle(t, s, ss...)
+	execute(t, pool, `UPDATE parted SET expires_at = now() - interval '1 day' + key::integer * interval '1 s'`)
+	execute(t, pool, `VACUUM ANALYZE parted`)
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	_, err = tx.Exec(t.Context(), `SELECT FROM parted WHERE key IN ('01', '17') FOR UPDATE`)
+	require.NoError(t, err)
+	evict := func(want int) {
+		t.Helper()
+		n, err := s.Evict(t.Context(), 5)
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+	}
+	for i := range 7 {
+		evict(5)
+		first := value[string](t, pool, `SELECT min(key) FROM parted WHERE key NOT IN ('01', '17')`)
+		require.Equal(t, []string{"06", "11", "16", "22", "27", "32", "37"}[i], first, "the oldest go first")
+	}
+	evict(3)
+	require.Equal(t, 2, value[int](t, pool, `SELECT count(*) FROM parted`), "they were locked")
+	require.NoError(t, tx.Rollback(t.Context()))
+	evict(2)
 }
