@@ -170,7 +170,7 @@ func (o Options) Validate() error {
 
 // supported tells whether the store can keep what the policy promises.
 func supported(s store.Store, p Policy) error {
-	selective, ok := s.(store.Selective)
+	selective, ok := store.As[store.Selective](s)
 	if !ok || p.Off {
 		return nil
 	}

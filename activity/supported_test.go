@@ -23,6 +23,10 @@ func (forgetful) Supports(p store.TakeoverPolicy) error {
 	return nil
 }
 
+type decorated struct{ store.Store }
+
+func (d decorated) Unwrap() store.Store { return d.Store }
+
 func TestTakeoverPolicyThatTheStoreDoesNotSupport(t *testing.T) {
 	t.Parallel()
 	memory, err := memstore.New(memstore.Options{})
@@ -36,6 +40,12 @@ func TestTakeoverPolicyThatTheStoreDoesNotSupport(t *testing.T) {
 		err := validate(activity.Policy{Takeover: store.Refuse})
 		require.ErrorIs(t, err, errForgetful)
 		require.ErrorContains(t, err, `Options.Policies["Charge"].Takeover`)
+	})
+	t.Run("is refused behind a decorator too", func(t *testing.T) {
+		t.Parallel()
+		require.ErrorIs(t, activity.Options{
+			Store: decorated{forgetful{memory}}, Policies: map[string]activity.Policy{"Charge": {Takeover: store.Refuse}},
+		}.Validate(), errForgetful)
 	})
 	t.Run("is no matter for activities that are not deduplicated", func(t *testing.T) {
 		t.Parallel()

@@ -32,9 +32,13 @@ func TestKeyRanges(t *testing.T) {
 	t.Parallel()
 	in := func(r store.KeyRange, key string) bool { return r.From <= key && key < r.Before }
 	for prefix, keys := range map[string]map[string]bool{
-		"w/prod/a/": {"w/prod/a/": true, "w/prod/a/0/T/1": true, "w/prod/a": false, "w/prod/a0": false, "w/prod/b/0/T/1": false, "w/prod/a/\U0010FFFF": true},
-		"~":         {"~": true, "~a": true, "}": false, "\x7f": false},
-		"":          {"": true, "w/": true, strings.Repeat("\U0010FFFF", 128): true},
+		"w/prod/a/":   {"w/prod/a/": true, "w/prod/a/0/T/1": true, "w/prod/a": false, "w/prod/a0": false, "w/prod/b/0/T/1": false, "w/prod/a/\U0010FFFF": true},
+		"~":           {"~": true, "~a": true, "}": false, "\x7f": false},
+		"é":           {"é": true, "éa": true, "ê": false, "è": false, "\u00ff": false},
+		"a\ud7ff":     {"a\ud7ffz": true, "a\ue000": false, "a\ud7fe": false, "b": false},
+		"a\U0010ffff": {"a\U0010ffff": true, "a\U0010ffffz": true, "a\U0010fffe": false, "b": false},
+		"\U0010ffff":  {"\U0010ffffa": true, "\U0010fffe": false},
+		"":            {"": true, "w/": true, strings.Repeat("\U0010FFFF", 128): true},
 	} {
 		r := store.KeysWithPrefix(prefix)
 		for key, want := range keys {

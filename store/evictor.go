@@ -65,7 +65,7 @@ func (e *Evictor) Pass(ctx context.Context) Pass {
 	begun := time.Now()
 	err := survive(func() error { return e.batches(ctx, &p) })
 	p.Duration = time.Since(begun)
-	if m, ok := e.store.(Maintained); ok && err == nil {
+	if m, ok := As[Maintained](e.store); ok && err == nil {
 		err = survive(func() error { return e.note(ctx, m, &p) })
 	}
 	p.Err = err

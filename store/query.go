@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxListed bounds Query.Limit.
@@ -22,14 +23,22 @@ func AllKeys() KeyRange {
 	return KeyRange{Before: strings.Repeat("\U0010FFFF", MaxKeyBytes/4+1)}
 }
 
-// KeysWithPrefix is the range of the keys that begin with a prefix of printable
-// ASCII. The empty prefix gives [AllKeys].
+// KeysWithPrefix is the range of the keys that begin with a prefix. The empty prefix
+// gives [AllKeys].
 func KeysWithPrefix(prefix string) KeyRange {
-	if prefix == "" {
-		return AllKeys()
+	// The order of bytes is that of characters.
+	for head := prefix; head != ""; {
+		last, size := utf8.DecodeLastRuneInString(head)
+		head = head[:len(head)-size]
+		if last < utf8.MaxRune {
+			next := last + 1
+			if !utf8.ValidRune(next) { // no text has surrogates
+				next = '\uE000'
+			}
+			return KeyRange{From: prefix, Before: head + string(next)}
+		}
 	}
-	last := len(prefix) - 1
-	return KeyRange{From: prefix, Before: prefix[:last] + string(rune(prefix[last]+1))}
+	return KeyRange{From: prefix, Before: AllKeys().Before}
 }
 
 // Query selects records. Its fields narrow each other down; the zero value

@@ -26,7 +26,7 @@ type storeCall struct{ operation, outcome string }
 // if the store is one.
 func (t *Telemetry) Store(s store.Store) store.Store {
 	m := measured{s, t}
-	if maintained, ok := s.(store.Maintained); ok {
+	if maintained, ok := store.As[store.Maintained](s); ok {
 		return struct {
 			measured
 			store.Maintained

@@ -99,8 +99,8 @@ func beginInTx(ctx context.Context, pool TxPool, options pgx.TxOptions) (*inTx, 
 	case options.AccessMode == pgx.ReadOnly:
 		return nil, errors.New("dedupe: pgstore: InTx: TxOptions.AccessMode is read-only, but the record is written")
 	}
-	s := behind(e.Store())
-	if s == nil {
+	s, ok := store.As[*Store](e.Store())
+	if !ok {
 		return nil, fmt.Errorf("dedupe: pgstore: InTx: the records are in a %T, not in Postgres: give Options.Store what pgstore.New returns", e.Store())
 	}
 	if err := s.requireOpen("in tx"); err != nil {
@@ -111,21 +111,6 @@ func beginInTx(ctx context.Context, pool TxPool, options pgx.TxOptions) (*inTx, 
 		return nil, err
 	}
 	return &inTx{s: s, pool: pool, options: options, t: t, lease: t.Lease()}, nil
-}
-
-// behind returns the store in Postgres behind any number of decorators that say
-// what they decorate, or nil.
-func behind(s store.Store) *Store {
-	for {
-		switch decorator := s.(type) {
-		case *Store:
-			return decorator
-		case interface{ Unwrap() store.Store }:
-			s = decorator.Unwrap()
-		default:
-			return nil
-		}
-	}
 }
 
 // run does all of it. into is where a result goes that somebody else has recorded.
