@@ -30,6 +30,8 @@ const module = "github.com/seed5aa7bdf6/temporal-dedupe"
 var frames = map[string][]frame{
 	"configuration.md": {body(`var store dedupe.Store
 		var askProvider func(context.Context, dedupe.VerifyRequest) (dedupe.Verification, error)`, `_, _ = plugin, err`, module)},
+	"testing.md": {body(`var env *testsuite.TestWorkflowEnvironment`, `_ = err`, module, module+"/store/memstore",
+		"time", "go.temporal.io/sdk/converter", "go.temporal.io/sdk/testsuite", "go.temporal.io/sdk/worker")},
 	"effects.md": {
 		body(`type Receipt struct{}
 			var provider interface{ Charge(context.Context, int) (Receipt, error) }

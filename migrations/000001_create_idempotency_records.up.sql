@@ -30,7 +30,8 @@ CREATE TABLE IF NOT EXISTS idempotency_records (
     -- The length that the lease was given, in milliseconds: how long owners
     -- come first after a restart of the server.
     lease_ms            bigint      NOT NULL,
-    -- Moves when the provider must see a new idempotency key.
+    -- Moves when the provider must see a new idempotency key. Begins at a number of
+    -- the lineage where other lineages may have the key too, and at 0 elsewhere.
     generation          integer     NOT NULL,
     -- How many times the row was acquired: 1, and one more for every takeover
     -- and reopening.

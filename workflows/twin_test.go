@@ -172,8 +172,14 @@ func TestInterceptorThatGoesOnMoreThanOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, chain(func(workflow.Context, workflow.Future) {})...)
-			b.requireRun(t, func(ctx workflow.Context) error { return call(ctx, "Charge", 1) })
+			var first workflow.Future
+			b := setup(t, chain(func(_ workflow.Context, call workflow.Future) { first = call })...)
+			b.requireRun(t, func(ctx workflow.Context) error {
+				if err := call(ctx, "Charge", 1); err != nil {
+					return err
+				}
+				return first.Get(ctx, nil)
+			})
 			require.Equal(t, []int{0, 0}, numbers(b.facts("Charge")), "neither has a header")
 			require.Len(t, b.logs.all(), 1)
 		})

@@ -145,6 +145,7 @@ var (
 		{"time", "", regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)},
 		{"run", "", regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)},
 		{"digest", "", regexp.MustCompile(`\b[0-9a-f]{64}\b`)},
+		{"generation", "", regexp.MustCompile(`(?m)^generation +\d+$`)},
 		{"owner", "4711@worker-7@orders", regexp.MustCompile(`\b\d+@\S+`)},
 		{"actor", "${1}ann@laptop", regexp.MustCompile(`(?m)(^|\s)[A-Za-z][\w.-]*@\S+`)},
 		{"span", "", regexp.MustCompile(`\b(\d+d|(\d+h)?(\d+m)?\d+(\.\d+)?m?s|\d+h\d+m)\b`)},
