@@ -67,7 +67,7 @@ func TestPageAboutWritingAStore(t *testing.T) {
 
 	t.Run("it names every field of a harness", func(t *testing.T) {
 		t.Parallel()
-		for _, field := range []string{"Store", "Advance", "Expires", "Bounded", "Close"} {
+		for _, field := range []string{"Store", "Advance", "Expires", "Bounded", "Close", "Admin"} {
 			require.Contains(t, string(page), "| `"+field+"` |")
 		}
 	})

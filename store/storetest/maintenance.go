@@ -17,7 +17,7 @@ func maintenanceTests() []named {
 }
 
 func maintainHeld(k *kit) {
-	m, ok := k.Store.(store.Maintained)
+	m, ok := store.As[store.Maintained](k.Store)
 	if !ok {
 		return
 	}
@@ -54,7 +54,7 @@ func maintainPass(k *kit) {
 		require.Equal(k, len(rs), p.Removed)
 		require.Equal(k, 2, p.Batches)
 	}
-	_, maintained := k.Store.(store.Maintained)
+	_, maintained := store.As[store.Maintained](k.Store)
 	require.Equal(k, maintained, p.Held != store.HeldUnknown)
 	for _, r := range rs {
 		k.requireMissing(r)
