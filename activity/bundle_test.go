@@ -87,7 +87,7 @@ func (b *bundle) envWith(facts *wire.Facts) *testsuite.TestActivityEnvironment {
 	}
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(workerOptions(b, context.Background()))
-	env.SetTestTimeout(10 * time.Second)
+	env.SetTestTimeout(time.Minute)
 	return env
 }
 
