@@ -23,8 +23,8 @@ func carryOut[A, R any](
 	if err := validKeys(args, key); err != nil || len(args) == 0 {
 		return nil, err
 	}
-	bounded := limit(ctx, s.options.CallTimeout)
-	defer bounded.stop()
+	bounded, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
+	defer cancel()
 	answers, errs := do(bounded, args)
 	for i, err := range errs {
 		if err != nil {

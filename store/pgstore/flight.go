@@ -39,7 +39,6 @@ type traffic struct {
 	send func(context.Context, []statement) (failed int, err error)
 
 	pilots chan flight // for those that are parked; it has room for them all
-	timers timers      // of calls that wait
 
 	mu     sync.Mutex
 	lanes  []lane // in the order of their statements

@@ -133,16 +133,16 @@ func (g *gatherer[A, R]) share(ctx context.Context, rows []A) ([]R, []error) {
 	}
 	g.dispatch()
 	g.mu.Unlock()
-	err := g.timers.wait(ctx, p.done)
-	if err == nil {
-		return p.answers, p.errs
-	}
 	select {
-	case <-p.done: // both at once
-		return p.answers, p.errs
-	default:
-		return make([]R, len(rows)), slices.Repeat([]error{err}, len(rows))
+	case <-p.done:
+	case <-ctx.Done():
+		select {
+		case <-p.done: // both at once
+		default:
+			return make([]R, len(rows)), slices.Repeat([]error{ctx.Err()}, len(rows))
+		}
 	}
+	return p.answers, p.errs
 }
 
 func (g *gatherer[A, R]) waiting() int { return len(g.queue) }

@@ -6,12 +6,15 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
 // row is what the statements of these tests carry.
@@ -342,5 +345,48 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 			require.NoError(t, errors.Join(waitHanging()...))
 			require.Len(t, d.batches, 3)
 		})
+	})
+}
+
+func TestNoContextHarmsItsCallerOnly(t *testing.T) {
+	t.Parallel()
+	s, _ := requireOwnStore(t)
+	require.Panics(t, func() { _, _ = s.Reserve(nil, []store.Reservation{newReservation("a")}) }) //nolint:staticcheck // that is it
+	_, err := s.Reserve(t.Context(), []store.Reservation{newReservation("b")})
+	require.NoError(t, err)
+}
+
+// reused is a context that a framework uses again once its handler has returned.
+type reused struct {
+	atomic.Pointer[context.Context]
+}
+
+func (r *reused) Err() error                  { return (*r.Load()).Err() }
+func (r *reused) Done() <-chan struct{}       { return (*r.Load()).Done() }
+func (r *reused) Deadline() (time.Time, bool) { return (*r.Load()).Deadline() }
+func (r *reused) Value(key any) any           { return (*r.Load()).Value(key) }
+
+func TestWhoHasLeftIsDroppedWhateverBecomesOfItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		d := &desk{do: func(context.Context, int, []string) error { <-gate; return nil }}
+		share := d.kind(oneFlight).share
+		var group sync.WaitGroup
+		group.Go(func() { share(t.Context(), keys("first")) })
+		synctest.Wait()
+		request, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		var r reused
+		r.Store(&request)
+		_, errs := share(&r, keys("leaver"))
+		require.ErrorIs(t, errs[0], context.DeadlineExceeded)
+		next := t.Context()
+		r.Store(&next)
+		close(gate)
+		group.Wait()
+		_, errs = share(t.Context(), keys("last"))
+		require.NoError(t, errs[0])
+		require.Equal(t, [][]string{{"first"}, {"last"}}, d.batches)
 	})
 }
