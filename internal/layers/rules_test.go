@@ -61,7 +61,7 @@ var rules = []rule{
 		why: "the suite is for stores of any kind, also those of others",
 	},
 	{
-		layer: "migrations", may: []string{"internal/pgurl", "internal/remedy"}, never: []string{"go.temporal.io/", "github.com/redis/", "github.com/spf13/cobra"},
+		layer: "migrations", may: []string{"internal/pgurl", "internal/pooler", "internal/remedy"}, never: []string{"go.temporal.io/", "github.com/redis/", "github.com/spf13/cobra"},
 		why: "migrations know versions and connections, not records; and stores must not compile golang-migrate",
 	},
 	{
@@ -71,6 +71,10 @@ var rules = []rule{
 	{
 		layer: "internal/pgurl", never: tooling,
 		why: "a URL of Postgres is read by its driver, and by nothing that connects",
+	},
+	{
+		layer: "internal/pooler", never: tooling,
+		why: "a pooler is looked for with two connections, whatever they are for",
 	},
 	{
 		layer: "internal/localpg/...", may: []string{"internal/..."},

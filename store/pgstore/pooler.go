@@ -5,20 +5,20 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/pooler"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
 const (
 	poolerRemedy = "set default_query_exec_mode=cache_describe (or exec, or simple_protocol) in the connection string"
 
-	// probeRounds is how often a pooler gets the chance to show that it hands
-	// one client's session to another. An idle one does so in the first round.
+	// probeRounds is how often a pooler gets the chance to lose a statement: by chance
+	// a session comes back to who has prepared there.
 	probeRounds = 10
 	// probeTimeout bounds the search. Only who connects to a pooler gets that far.
 	probeTimeout = 10 * time.Second
@@ -87,13 +87,11 @@ func mixesSessions(ctx context.Context, pool *pgxpool.Pool, prepares bool) (bool
 		return false, connectionError{err}
 	}
 	defer here.Release()
-	home, err := backendPID(ctx, here.Conn())
+	behind, err := pooler.Behind(ctx, here.Conn())
 	if err != nil {
 		return false, connectionError{err}
 	}
-	if home == here.Conn().PgConn().PID() {
-		// The process that announced itself at login is the one that answers:
-		// there is no pooler.
+	if !behind {
 		return false, nil
 	}
 	there, err := pool.Acquire(ctx)
@@ -102,38 +100,15 @@ func mixesSessions(ctx context.Context, pool *pgxpool.Pool, prepares bool) (bool
 	}
 	defer there.Release()
 	for range probeRounds {
-		// By chance a session comes back to who has prepared there: look again.
-		mixes, err := moved(ctx, here.Conn(), there.Conn(), home)
-		if mixes && err == nil && prepares {
-			mixes, err = losesStatement(ctx, here.Conn(), there.Conn())
+		shares, err := pooler.Shares(ctx, here.Conn(), there.Conn())
+		if !shares || !prepares || err != nil {
+			return shares, err
 		}
-		if mixes || err != nil {
-			return mixes, err
+		if loses, err := losesStatement(ctx, here.Conn(), there.Conn()); loses || err != nil {
+			return loses, err
 		}
 	}
 	return false, nil
-}
-
-// moved tells whether here and there were seen to share a session, or here to
-// change it, before or while there has a transaction open. A pooler that hands out the
-// session used last would give both of them their own each time, once another client
-// has come between: here is asked twice, so that it gets what there has left.
-func moved(ctx context.Context, here, there *pgx.Conn, home uint32) (bool, error) {
-	ours, err := backendPID(ctx, here)
-	if err != nil || ours != home {
-		return err == nil, err
-	}
-	tx, err := there.Begin(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = tx.Rollback(ctx) }()
-	theirs, err := backendPID(ctx, there)
-	if err != nil || theirs == home {
-		return err == nil, err
-	}
-	ours, err = backendPID(ctx, here)
-	return err == nil && ours != home, err
 }
 
 // losesStatement tells whether here cannot use a statement that it has prepared,
@@ -146,7 +121,7 @@ func losesStatement(ctx context.Context, here, there *pgx.Conn) (bool, error) {
 			_, _ = conn.PgConn().Exec(ctx, "DEALLOCATE "+pgx.Identifier{name}.Sanitize()).ReadAll()
 		}
 	}()
-	if _, err := here.PgConn().Prepare(ctx, name, selectPIDSQL, nil); err != nil {
+	if _, err := here.PgConn().Prepare(ctx, name, pingSQL, nil); err != nil {
 		return false, err
 	}
 	tx, err := there.Begin(ctx)
@@ -154,7 +129,7 @@ func losesStatement(ctx context.Context, here, there *pgx.Conn) (bool, error) {
 		return false, err
 	}
 	defer func() { _ = tx.Rollback(ctx) }()
-	if _, err := there.PgConn().Prepare(ctx, name, selectPIDSQL, nil); err != nil {
+	if _, err := there.PgConn().Prepare(ctx, name, pingSQL, nil); err != nil {
 		return mixedUp(err)
 	}
 	return mixedUp(here.PgConn().ExecPrepared(ctx, name, nil, nil, nil).Read().Err)
@@ -167,20 +142,4 @@ func mixedUp(err error) (bool, error) {
 		return true, nil
 	}
 	return false, err
-}
-
-const selectPIDSQL = `SELECT pg_backend_pid()`
-
-// backendPID asks below the driver's exec modes, of which the simple one depends on
-// settings of the session.
-func backendPID(ctx context.Context, conn *pgx.Conn) (uint32, error) {
-	results, err := conn.PgConn().Exec(ctx, selectPIDSQL).ReadAll()
-	if err != nil {
-		return 0, err
-	}
-	if len(results) != 1 || len(results[0].Rows) != 1 {
-		return 0, errAnswer
-	}
-	pid, err := strconv.ParseUint(string(results[0].Rows[0][0]), 10, 32)
-	return uint32(pid), err
 }
