@@ -40,7 +40,7 @@ func TestCompletingFromOutside(t *testing.T) {
 		h := s.pending()
 		s.crash.Store(true)
 		require.ErrorContains(t, s.complete(h, "first", nil), "crashed")
-		require.Equal(t, store.Completed, s.record().Status)
+		require.Equal(t, store.StatusCompleted, s.record().Status)
 		require.NoError(t, s.complete(h, "second", nil))
 		s.requireResult(run, "first", 1)
 	})
@@ -235,7 +235,7 @@ func TestCompletingFromOutsideInEveryStore(t *testing.T) {
 			s.requireResult(run, "first", 1)
 			require.ErrorIs(t, s.complete(h, "third", nil), dedupe.ErrNotWaiting)
 			require.ErrorIs(t, s.complete(h, nil, errors.New("failed after all")), dedupe.ErrStaleHandle)
-			require.Equal(t, store.Completed, s.record().Status)
+			require.Equal(t, store.StatusCompleted, s.record().Status)
 		})
 	}
 }

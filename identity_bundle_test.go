@@ -80,7 +80,7 @@ func (b *bundle) requireCompleted(key string) store.Record {
 	b.t.Helper()
 	r, err := b.store.Get(b.t.Context(), key)
 	require.NoError(b.t, err)
-	require.Equal(b.t, store.Completed, r.Status)
+	require.Equal(b.t, store.StatusCompleted, r.Status)
 	return r
 }
 

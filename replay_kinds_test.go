@@ -108,7 +108,7 @@ func TestKindsOfActivities(t *testing.T) {
 		key := "w/default/" + b.queue + "/0/"
 		r, err := b.store.Get(t.Context(), key+"Pay/1")
 		require.NoError(t, err)
-		require.Equal(t, store.Completed, r.Status)
+		require.Equal(t, store.StatusCompleted, r.Status)
 		for _, own := range []string{"internalSessionCreationActivity", "internalSessionCompletionActivity"} {
 			_, err := b.store.Get(t.Context(), key+own+"/1")
 			require.ErrorIs(t, err, store.ErrNotFound)

@@ -95,12 +95,12 @@ func replayRows(t *testing.T, b *bundle, w wiring, rows []row, reference map[str
 				second := history[r.name+again]
 				require.True(t, proto.Equal(first.result, second.result) && second.failure == nil, "and under the same business key")
 				require.Equal(t, 1, wire.runs(r.name)+wire.runs(r.name+again))
-				require.Equal(t, store.Completed, record.Status)
+				require.Equal(t, store.StatusCompleted, record.Status)
 			case r.final:
 				require.Equal(t, 1, wire.runs(r.name))
 			default:
 				require.Greater(t, wire.runs(r.name), 1, "every attempt runs")
-				require.Equal(t, store.Failed, record.Status)
+				require.Equal(t, store.StatusFailed, record.Status)
 				require.NotEmpty(t, record.Failure, "for people to read")
 			}
 		})

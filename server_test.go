@@ -329,7 +329,7 @@ func TestCalls(t *testing.T) {
 		require.NoError(t, b.start(flows, b.queue, "charge").Get(t.Context(), nil))
 		r, err := b.store.Get(t.Context(), "w/default/"+b.queue+"/0/Charge/1")
 		require.NoError(t, err)
-		require.Equal(t, store.Completed, r.Status)
+		require.Equal(t, store.StatusCompleted, r.Status)
 	})
 
 	t.Run("a plugin that is registered twice counts once", func(t *testing.T) {
@@ -391,7 +391,7 @@ func TestRollout(t *testing.T) {
 	requireNoFailedTask(t, h)
 	r, err := b.store.Get(t.Context(), "w/default/"+b.queue+"/0/Charge/2")
 	require.NoError(t, err, "the interceptor counts the call that was made before it was switched on")
-	require.Equal(t, store.Completed, r.Status)
+	require.Equal(t, store.StatusCompleted, r.Status)
 
 	for name, plugins := range map[string][]worker.Plugin{"without": nil, "with": {b.plugin()}} {
 		replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{Plugins: plugins})

@@ -40,7 +40,7 @@ func TestCompleteAsync(t *testing.T) {
 		require.True(t, c.record("1").Pending)
 		require.NoError(t, c.complete(h, "paid", nil))
 		r := c.record("1")
-		require.Equal(t, store.Completed, r.Status)
+		require.Equal(t, store.StatusCompleted, r.Status)
 		require.False(t, r.Pending)
 		told := c.temporal.completed(t, 0)
 		sent, err := proto.Marshal(told.GetResult())
@@ -84,7 +84,7 @@ func TestCompleteAsync(t *testing.T) {
 		require.ErrorContains(t, err, "card declined")
 		require.NoError(t, c.complete(c.hand(), nil, activity.NoEffect(errDeclined)))
 		r := c.record("1")
-		require.Equal(t, store.Failed, r.Status)
+		require.Equal(t, store.StatusFailed, r.Status)
 		require.True(t, r.EffectPossible)
 		require.Zero(t, moved(r))
 	})
@@ -101,7 +101,7 @@ func TestCompleteAsync(t *testing.T) {
 		require.NoError(t, h.UnmarshalText([]byte(base64.RawURLEncoding.EncodeToString(plain))))
 		require.NoError(t, c.complete(h, nil, temporal.NewApplicationError("declined", "Declined")))
 		r := c.record("1")
-		require.Equal(t, store.Failed, r.Status)
+		require.Equal(t, store.StatusFailed, r.Status)
 		require.True(t, r.NonRetryable)
 		require.False(t, r.EffectPossible)
 	})
@@ -180,7 +180,7 @@ func TestCompleteAsync(t *testing.T) {
 		h := c.hand()
 		f.loseAnswer.Store(1)
 		require.NoError(t, c.complete(h, "paid", nil))
-		require.Equal(t, store.Completed, c.record("1").Status)
+		require.Equal(t, store.StatusCompleted, c.record("1").Status)
 	})
 
 	t.Run("a store that is down tells Temporal nothing", func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestCompleteAsync(t *testing.T) {
 		h := c.hand()
 		c.temporal.fail = serviceerror.NewNotFound("activity not found")
 		require.ErrorIs(t, c.complete(h, "paid", nil), activity.ErrNotWaiting)
-		require.Equal(t, store.Completed, c.record("1").Status)
+		require.Equal(t, store.StatusCompleted, c.record("1").Status)
 	})
 
 	t.Run("a result after a failure, and a failure after a result, are refused", func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestCompleteAsync(t *testing.T) {
 		c := setup(t).completer()
 		h := c.hand()
 		r := c.record("1")
-		release := store.Settlement{Key: r.Key, Token: r.Token, Outcome: store.Release, EffectPossible: true}
+		release := store.Settlement{Key: r.Key, Token: r.Token, Outcome: store.OutcomeRelease, EffectPossible: true}
 		_, err := c.store.Settle(t.Context(), []store.Settlement{release})
 		require.NoError(t, err)
 		_, err = c.run(1, func(context.Context) (string, error) { return "the later one's", nil })
@@ -256,7 +256,7 @@ func TestCompleteAsync(t *testing.T) {
 		c := setup(t, withPolicy(activity.Policy{MaxResultBytes: 100})).completer()
 		h := c.hand()
 		requireErrType(t, c.complete(h, strings.Repeat("x", 200), nil), activity.ErrTypeResultTooLarge)
-		require.Equal(t, store.ResultTooLarge, c.record("1").Tombstone)
+		require.Equal(t, store.TombstoneResultTooLarge, c.record("1").Tombstone)
 		require.True(t, c.temporal.failed(t, 0).GetFailure().GetApplicationFailureInfo().GetNonRetryable())
 	})
 
@@ -265,7 +265,7 @@ func TestCompleteAsync(t *testing.T) {
 		c := setup(t).completer()
 		require.NoError(t, c.complete(c.hand(), nil, temporal.NewCanceledError("half done")))
 		r := c.record("1")
-		require.Equal(t, store.InProgress, r.Status)
+		require.Equal(t, store.StatusInProgress, r.Status)
 		require.False(t, r.Pending)
 		require.True(t, r.EffectPossible)
 		require.Contains(t, fmt.Sprint(c.temporal.told[0]), "details")
@@ -292,7 +292,7 @@ func TestCompleteAsyncWithAnError(t *testing.T) {
 			h := completer.hand()
 			require.NoError(t, completer.complete(h, nil, c.err))
 			r := completer.record("1")
-			require.Equal(t, store.Failed, r.Status)
+			require.Equal(t, store.StatusFailed, r.Status)
 			require.Equal(t, c.nonRetryable, r.NonRetryable)
 			require.Equal(t, c.effect, r.EffectPossible)
 			require.Equal(t, c.generation, moved(r))
@@ -334,6 +334,6 @@ func TestCompleteAsyncBeforeTheHandOff(t *testing.T) {
 			require.NoError(t, c.complete(h, nil, temporal.NewNonRetryableApplicationError("declined", "Declined", nil)))
 		})
 		requireErrType(t, err, "Declined")
-		require.Equal(t, store.Failed, c.record("1").Status)
+		require.Equal(t, store.StatusFailed, c.record("1").Status)
 	})
 }

@@ -113,7 +113,7 @@ func (i *Interceptor) releaseOrphan(claimer *store.Claimer) {
 		// once more. What comes later still ends with its lease.
 		for range 2 {
 			settled, err := i.settleBehind(ctx, end, s)
-			if err != nil || settled == store.Applied || time.Until(end) <= orphanPause || !pause(ctx, orphanPause) {
+			if err != nil || settled == store.SettledApplied || time.Until(end) <= orphanPause || !pause(ctx, orphanPause) {
 				return
 			}
 		}
@@ -150,6 +150,6 @@ func (e *execution) giveBack(ctx context.Context, claimed store.Claimed) {
 func release(claimed store.Claimed) store.Settlement {
 	return store.Settlement{
 		Key: claimed.Lease.Key, Token: claimed.Lease.Token,
-		Outcome: store.Release, EffectPossible: claimed.EffectPossible(),
+		Outcome: store.OutcomeRelease, EffectPossible: claimed.EffectPossible(),
 	}
 }

@@ -67,7 +67,7 @@ func (c *completion) spanAttributes() []attribute.KeyValue {
 // outcome makes the settlement, and what to tell Temporal where there is no
 // record to take it from.
 func (c *completion) outcome(ctx context.Context, result any, err error) (store.Settlement, answer, error) {
-	s := store.Settlement{Key: c.f.Key, Outcome: store.Complete}
+	s := store.Settlement{Key: c.f.Key, Outcome: store.OutcomeComplete}
 	if c.f.Key != "" {
 		s.Token, _ = store.ParseToken(c.f.Token) // validated
 	}
@@ -84,11 +84,11 @@ func (c *completion) outcome(ctx context.Context, result any, err error) (store.
 		}
 		s.ResultSize = int64(len(s.Result))
 		if limit := c.f.MaxResultBytes; limit > 0 && len(s.Result) > limit {
-			s.Result, s.Tombstone = nil, store.ResultTooLarge
+			s.Result, s.Tombstone = nil, store.TombstoneResultTooLarge
 		}
 		return s, answer{result: payloads}, nil
 	case errors.As(err, &canceled), errors.Is(err, context.Canceled):
-		s.Outcome, s.EffectPossible = store.Release, true
+		s.Outcome, s.EffectPossible = store.OutcomeRelease, true
 		return s, answer{canceled: true, failure: encoding.toFailure(err)}, nil
 	}
 	err, noEffect := withoutMark(err)
@@ -96,7 +96,7 @@ func (c *completion) outcome(ctx context.Context, result any, err error) (store.
 	if problem != nil {
 		return s, answer{}, problem
 	}
-	s.Outcome = store.Fail
+	s.Outcome = store.OutcomeFail
 	s.NonRetryable = nonRetryable(failure, &temporal.RetryPolicy{NonRetryableErrorTypes: c.f.NonRetryable})
 	s.EffectPossible = !s.NonRetryable
 	if noEffect {
@@ -120,13 +120,13 @@ func (c *completion) settle(ctx context.Context, s store.Settlement) (store.Reco
 	c.span.Settled(s.Outcome.String(), settled.String())
 	record, err := c.o.Store.Get(ctx, c.f.Key)
 	switch {
-	case settled == store.Missing, errors.Is(err, store.ErrNotFound):
+	case settled == store.SettledMissing, errors.Is(err, store.ErrNotFound):
 		return record, fmt.Errorf("dedupe: Temporal was not told: %w: key %q: is AsyncOptions.Store the one that the workers have?", store.ErrNotFound, c.f.Key)
 	case err != nil:
 		return record, fmt.Errorf("dedupe: the record of call %q could not be read, and Temporal was not told; try again: %w", c.f.Key, err)
 	case record.Token != s.Token:
 		return record, fmt.Errorf("%w: call %q was taken over in run %s, attempt %d, and is %s", ErrStaleHandle, c.f.Key, record.RunID, record.Attempt, record.Status)
-	case settled != store.Applied && record.Status != ends[s.Outcome]:
+	case settled != store.SettledApplied && record.Status != ends[s.Outcome]:
 		return record, fmt.Errorf("%w: call %q is recorded as %s already", ErrStaleHandle, c.f.Key, record.Status)
 	}
 	return record, nil
@@ -134,21 +134,21 @@ func (c *completion) settle(ctx context.Context, s store.Settlement) (store.Reco
 
 // ends are the states in which an outcome leaves a record. The first outcome of a
 // call stays: a second one of its kind sends it again.
-var ends = map[store.Outcome]store.Status{store.Complete: store.Completed, store.Fail: store.Failed}
+var ends = map[store.Outcome]store.Status{store.OutcomeComplete: store.StatusCompleted, store.OutcomeFail: store.StatusFailed}
 
 // recorded returns the outcome that stands in the record. A second completion of a
 // call sends the first one's, byte for byte.
 func (c *completion) recorded(r store.Record, unrecorded answer) (a answer, err error) {
 	what := "result"
 	switch {
-	case r.Status == store.Completed && r.Tombstone == store.ResultTooLarge:
+	case r.Status == store.StatusCompleted && r.Tombstone == store.TombstoneResultTooLarge:
 		a.tooLarge = resultTooLargeError(c.f.Key, r.ResultSize, c.f.MaxResultBytes)
 		a.failure = c.encoding.in(c.info()).toFailure(a.tooLarge)
-	case r.Status == store.Completed && r.Tombstone != "":
+	case r.Status == store.StatusCompleted && r.Tombstone != "":
 		err = fmt.Errorf("it is gone (%s)", r.Tombstone)
-	case r.Status == store.Completed:
+	case r.Status == store.StatusCompleted:
 		a.result, err = unmarshalPayloads(r.Result)
-	case r.Status == store.Failed:
+	case r.Status == store.StatusFailed:
 		what = "failure"
 		a.failure, err = unmarshalFailure(r.Failure)
 	default:

@@ -37,7 +37,7 @@ var fromOutside = map[telemetry.Outcome]func(p *paths, c *completer) error{
 	telemetry.Stale: func(_ *paths, c *completer) error {
 		h := c.hand()
 		r := c.record("1")
-		_, err := c.store.Settle(context.Background(), []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.Fail}})
+		_, err := c.store.Settle(context.Background(), []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.OutcomeFail}})
 		return errors.Join(c.complete(h, markResult, nil), err)
 	},
 	telemetry.Incomplete: func(_ *paths, c *completer) error {
@@ -92,5 +92,5 @@ func TestACompletionDoesNotFailForItsMetric(t *testing.T) {
 	unfit := metric.NewView(metric.Instrument{Name: "dedupe.*"}, metric.Stream{Aggregation: metric.AggregationLastValue{}})
 	c.options.MeterProvider = metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()), metric.WithView(unfit))
 	require.NoError(t, c.complete(c.hand(), markResult, nil))
-	require.Equal(t, store.Completed, c.record("1").Status)
+	require.Equal(t, store.StatusCompleted, c.record("1").Status)
 }

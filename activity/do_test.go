@@ -100,7 +100,7 @@ func TestDo(t *testing.T) {
 			body := func(ctx context.Context) error { _, err := f.do(ctx, "charge"); return err }
 			end(b, body)
 			before := b.effect("charge")
-			require.Equal(t, store.Completed, before.Status)
+			require.Equal(t, store.StatusCompleted, before.Status)
 			_, err := b.run(1, body)
 			require.NoError(t, err)
 			require.Equal(t, []string{"receipt 1", "receipt 1"}, f.saw)
@@ -114,8 +114,8 @@ func TestDo(t *testing.T) {
 		b, f := setup(t), &effects{}
 		_, err := b.run(1, func(ctx context.Context) error {
 			_, err := f.do(ctx, "charge")
-			require.Equal(t, store.Completed, b.effect("charge").Status)
-			require.Equal(t, store.InProgress, b.record("1").Status)
+			require.Equal(t, store.StatusCompleted, b.effect("charge").Status)
+			require.Equal(t, store.StatusInProgress, b.record("1").Status)
 			return err
 		})
 		require.NoError(t, err)
@@ -281,7 +281,7 @@ func TestDo(t *testing.T) {
 		})
 		require.Error(t, err)
 		require.False(t, b.record("1").Pending)
-		require.Equal(t, store.Failed, b.effect("pending").Status)
+		require.Equal(t, store.StatusFailed, b.effect("pending").Status)
 	})
 
 	t.Run("its spans and counts say that it is an effect, and which one on spans alone", func(t *testing.T) {
@@ -410,7 +410,7 @@ func TestDoErrors(t *testing.T) {
 		})
 		require.ErrorContains(t, err, "boom")
 		for _, r := range []store.Record{b.effect("charge"), b.record("1")} {
-			require.Equal(t, store.Failed, r.Status)
+			require.Equal(t, store.StatusFailed, r.Status)
 			require.True(t, r.EffectPossible)
 			require.Contains(t, string(r.Failure), "boom")
 		}

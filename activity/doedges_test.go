@@ -76,7 +76,7 @@ func TestAnEffectNeverRunsUnprotected(t *testing.T) {
 	_, err := b.run(1, func(ctx context.Context) error { _, err := f.do(ctx, "charge"); return err })
 	requireErrType(t, err, activity.ErrTypeStoreUnavailable)
 	require.Zero(t, f.made)
-	require.Equal(t, store.InProgress, b.record("1").Status, "the store's trouble is no outcome")
+	require.Equal(t, store.StatusInProgress, b.record("1").Status, "the store's trouble is no outcome")
 	require.NoError(t, b.interceptor.Drain(t.Context()))
 }
 

@@ -22,12 +22,12 @@ func (b *bundle) takeOver() store.Reservation {
 	b.t.Helper()
 	r := b.record("1")
 	settled, err := b.store.Settle(context.Background(), []store.Settlement{
-		{Key: r.Key, Token: r.Token, Outcome: store.Release, EffectPossible: true}})
+		{Key: r.Key, Token: r.Token, Outcome: store.OutcomeRelease, EffectPossible: true}})
 	require.NoError(b.t, err)
-	require.Equal(b.t, []store.Settled{store.Applied}, settled)
+	require.Equal(b.t, []store.Settled{store.SettledApplied}, settled)
 	heir := store.Reservation{Key: r.Key, Hashes: []string{r.Hash}, Token: store.NewToken(), Lease: time.Minute, Retention: time.Hour,
 		Policy: store.Reexecute, Origin: store.Origin{Lineage: r.Lineage, Invocation: r.Invocation}}
-	got, err := b.store.Acquire(context.Background(), []store.Acquisition{{Reservation: heir, SeenToken: r.Token, SeenStatus: store.InProgress}})
+	got, err := b.store.Acquire(context.Background(), []store.Acquisition{{Reservation: heir, SeenToken: r.Token, SeenStatus: store.StatusInProgress}})
 	require.NoError(b.t, err)
 	require.True(b.t, got[0].OK)
 	return heir
@@ -43,7 +43,7 @@ func TestDoOwner(t *testing.T) {
 			heir := b.takeOver()
 			_, err := f.do(ctx, "charge")
 			require.ErrorIs(t, err, activity.ErrLeaseLost)
-			_, err2 := b.store.Settle(ctx, []store.Settlement{{Key: heir.Key, Token: heir.Token, Outcome: store.Complete, Result: []byte{}}})
+			_, err2 := b.store.Settle(ctx, []store.Settlement{{Key: heir.Key, Token: heir.Token, Outcome: store.OutcomeComplete, Result: []byte{}}})
 			require.NoError(t, err2)
 			return "", err
 		})
@@ -65,14 +65,14 @@ func TestDoOwner(t *testing.T) {
 					<-ctx.Done()
 					require.ErrorIs(t, context.Cause(ctx), activity.ErrLeaseLost)
 					f.made++
-					_, err := b.store.Settle(context.WithoutCancel(ctx), []store.Settlement{{Key: heir.Key, Token: heir.Token, Outcome: store.Release, EffectPossible: true}})
+					_, err := b.store.Settle(context.WithoutCancel(ctx), []store.Settlement{{Key: heir.Key, Token: heir.Token, Outcome: store.OutcomeRelease, EffectPossible: true}})
 					return "receipt 1", err
 				})
 				require.ErrorIs(t, err, activity.ErrLeaseLost)
 				return err
 			})
 			requireErrType(t, err, activity.ErrTypeLeaseLost)
-			require.Equal(t, store.Completed, b.effect("charge").Status)
+			require.Equal(t, store.StatusCompleted, b.effect("charge").Status)
 			_, err = b.run(1, func(ctx context.Context) error { _, err := f.do(ctx, "charge"); return err })
 			require.NoError(t, err)
 			require.Equal(t, 1, f.made)
@@ -155,7 +155,7 @@ func TestDoOwner(t *testing.T) {
 		require.Positive(t, app.NextRetryDelay())
 		require.Zero(t, f.made)
 		r := b.record("1")
-		require.Equal(t, store.InProgress, r.Status)
+		require.Equal(t, store.StatusInProgress, r.Status)
 		require.Nil(t, r.Failure)
 		_, err = b.run(1, func(ctx context.Context) error { _, err := f.do(ctx, "charge"); return err })
 		require.NoError(t, err)

@@ -154,9 +154,9 @@ func (e *execution) requireLease(ctx context.Context, begins *execution) error {
 		switch {
 		case ctx.Err() != nil:
 			return begins.effectError(ctx, ctx.Err())
-		case err == nil && answer == store.Renewed:
+		case err == nil && answer == store.LeaseRenewed:
 			return nil
-		case err == nil && answer == store.Lost:
+		case err == nil && answer == store.LeaseLost:
 			begins.record(ctx, telemetry.Superseded)
 			return lostLease(e.call)
 		case err == nil:

@@ -33,7 +33,7 @@ func (e *execution) finish(ctx context.Context, lease store.Lease, result any, e
 	s, outcome := store.Settlement{Key: lease.Key, Token: lease.Token}, e.executed
 	switch {
 	case err == sdkactivity.ErrResultPending && !e.info.IsLocalActivity: //nolint:errorlint // Temporal compares with ==, so a wrapped one is an ordinary error
-		s.Outcome, s.Lease = store.Pend, max(time.Until(e.info.Deadline), 0)+pendingGrace
+		s.Outcome, s.Lease = store.OutcomePend, max(time.Until(e.info.Deadline), 0)+pendingGrace
 		outcome = telemetry.Pending
 	case err == nil:
 		switch result, err = e.succeed(ctx, &s, result); {
@@ -41,7 +41,7 @@ func (e *execution) finish(ctx context.Context, lease store.Lease, result any, e
 			outcome = telemetry.ResultTooLarge
 		case err != nil:
 			outcome = telemetry.Failed
-		case s.Outcome == store.Release:
+		case s.Outcome == store.OutcomeRelease:
 			outcome = telemetry.NotFinal
 		}
 	default:
@@ -50,11 +50,11 @@ func (e *execution) finish(ctx context.Context, lease store.Lease, result any, e
 		outcome = telemetry.Failed
 	}
 	settled, known := e.settle(ctx, s)
-	if known && settled == store.Stale && e.effect != nil {
+	if known && settled == store.SettledStale && e.effect != nil {
 		e.record(ctx, telemetry.Superseded)
 		return nil, lostLease(e.call)
 	}
-	if known && settled == store.Stale && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrLeaseLost)) {
+	if known && settled == store.SettledStale && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrLeaseLost)) {
 		return e.superseded(ctx)
 	}
 	e.record(ctx, outcome)
@@ -65,7 +65,7 @@ func (e *execution) finish(ctx context.Context, lease store.Lease, result any, e
 // encoded bytes themselves, so that a replay can be equal to them.
 func (e *execution) succeed(ctx context.Context, s *store.Settlement, result any) (any, error) {
 	if e.policy.IsFinal != nil && !e.policy.IsFinal(result) {
-		s.Outcome, s.EffectPossible = store.Release, e.effectBefore
+		s.Outcome, s.EffectPossible = store.OutcomeRelease, e.effectBefore
 		return result, nil
 	}
 	payloads, err := e.i.encoding.result(ctx, e.info, result)
@@ -73,14 +73,14 @@ func (e *execution) succeed(ctx context.Context, s *store.Settlement, result any
 		// The effect was made, and its result is lost.
 		return nil, e.fail(ctx, s, err)
 	}
-	s.Outcome = store.Complete
+	s.Outcome = store.OutcomeComplete
 	encoded, err := marshalPayloads(payloads)
 	if err != nil {
 		return nil, e.fail(ctx, s, err)
 	}
 	s.ResultSize = int64(len(encoded))
 	if limit := e.policy.MaxResultBytes; limit > 0 && len(encoded) > limit {
-		s.Tombstone = store.ResultTooLarge
+		s.Tombstone = store.TombstoneResultTooLarge
 		return nil, resultTooLargeError(e.call.key, s.ResultSize, limit)
 	}
 	s.Result = encoded
@@ -98,13 +98,13 @@ func (e *execution) fail(ctx context.Context, s *store.Settlement, err error) er
 	if ours := ownIn(err); ours != nil {
 		// The store's trouble, or a refusal of ours inside the body, is no outcome
 		// of the activity's.
-		s.Outcome = store.Release
+		s.Outcome = store.OutcomeRelease
 		s.EffectPossible = !noEffect || e.effectBefore
 		s.NewGeneration = !s.EffectPossible
 		return ours
 	}
 	if err, s.Failure, s.NonRetryable = e.failure(err); noEffect {
-		s.Outcome = store.Fail
+		s.Outcome = store.OutcomeFail
 		s.EffectPossible = e.effectBefore
 		s.NewGeneration = !e.effectBefore
 		return err
@@ -113,13 +113,13 @@ func (e *execution) fail(ctx context.Context, s *store.Settlement, err error) er
 	case s.NonRetryable:
 		// The author's definite word: the call has failed, without an effect
 		// that matters.
-		s.Outcome = store.Fail
+		s.Outcome = store.OutcomeFail
 	case interrupted(ctx):
 		// Not the activity's outcome: the next attempt starts over. The lease
 		// ends only now that the body has returned.
-		s.Outcome, s.EffectPossible, s.Failure = store.Release, true, nil
+		s.Outcome, s.EffectPossible, s.Failure = store.OutcomeRelease, true, nil
 	default:
-		s.Outcome, s.EffectPossible = store.Fail, true
+		s.Outcome, s.EffectPossible = store.OutcomeFail, true
 	}
 	return err
 }

@@ -45,7 +45,7 @@ func TestHowABodyEnds(t *testing.T) {
 		_, err := b.run(1, e.body)
 		require.ErrorContains(t, err, "card declined")
 		r := b.record("1")
-		require.Equal(t, store.Failed, r.Status)
+		require.Equal(t, store.StatusFailed, r.Status)
 		require.True(t, r.EffectPossible)
 		require.NotEmpty(t, r.Failure)
 
@@ -127,7 +127,7 @@ func TestHowABodyEnds(t *testing.T) {
 		require.ErrorAs(t, err, &panicked)
 		require.Equal(t, "boom", panicked.Error())
 		r := b.record("1")
-		require.Equal(t, store.Failed, r.Status)
+		require.Equal(t, store.StatusFailed, r.Status)
 		require.True(t, r.EffectPossible)
 	})
 
@@ -138,14 +138,14 @@ func TestHowABodyEnds(t *testing.T) {
 		worker, stop := context.WithCancel(context.Background())
 		env.SetWorkerOptions(workerOptions(b, worker))
 		_, err := runIn(env, func(ctx context.Context) error {
-			require.Equal(t, store.InProgress, b.record("1").Status)
+			require.Equal(t, store.StatusInProgress, b.record("1").Status)
 			stop()
 			<-ctx.Done()
 			return ctx.Err()
 		})
 		require.Error(t, err)
 		r := b.record("1")
-		require.Equal(t, store.InProgress, r.Status)
+		require.Equal(t, store.StatusInProgress, r.Status)
 		require.Empty(t, r.Failure)
 		require.True(t, r.EffectPossible)
 
@@ -169,7 +169,7 @@ func TestHowABodyEnds(t *testing.T) {
 			})
 			require.Error(t, err)
 			r := b.record("1")
-			require.Equal(t, store.Failed, r.Status)
+			require.Equal(t, store.StatusFailed, r.Status)
 			require.Contains(t, string(r.Failure), "did not answer in time")
 			require.True(t, r.EffectPossible)
 		})
@@ -228,7 +228,7 @@ func TestHowABodyEnds(t *testing.T) {
 			require.Contains(t, app.Message(), "over the limit of 4")
 		}
 		require.Equal(t, 1, e.runs)
-		require.Equal(t, store.ResultTooLarge, b.record("1").Tombstone)
+		require.Equal(t, store.TombstoneResultTooLarge, b.record("1").Tombstone)
 	})
 
 	t.Run("a result that cannot be encoded fails the call and is not lost from sight", func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestHowABodyEnds(t *testing.T) {
 		b := setup(t)
 		_, err := b.run(1, func(context.Context) (any, error) { return make(chan int), nil })
 		require.ErrorContains(t, err, "unable to encode")
-		require.Equal(t, store.Failed, b.record("1").Status)
+		require.Equal(t, store.StatusFailed, b.record("1").Status)
 		require.True(t, b.record("1").EffectPossible)
 	})
 }
@@ -283,7 +283,7 @@ func TestVerify(t *testing.T) {
 			var got string
 			require.NoError(t, v.Get(&got))
 			require.Equal(t, c.result, got)
-			require.Equal(t, store.Completed, b.record("1").Status)
+			require.Equal(t, store.StatusCompleted, b.record("1").Status)
 		})
 	}
 }

@@ -89,7 +89,7 @@ func TestConvertersThatPanic(t *testing.T) {
 				require.True(t, r.EffectPossible)
 				require.False(t, r.NonRetryable)
 				require.Equal(t, attempt, r.Acquisitions)
-				require.NotEqual(t, store.Completed, r.Status)
+				require.NotEqual(t, store.StatusCompleted, r.Status)
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func TestConvertersThatPanic(t *testing.T) {
 		b := setup(t, withPolicy(activity.Policy{Takeover: store.Verify, Verify: func(context.Context, activity.VerifyRequest) (activity.Verification, error) {
 			return activity.Done("x"), nil
 		}}), func(o *activity.Options) { o.DataConverter = keys })
-		m := meeting{policy: store.Verify, lineage: "run-1", settlement: store.Settlement{Outcome: store.Release, EffectPossible: true}}
+		m := meeting{policy: store.Verify, lineage: "run-1", settlement: store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true}}
 		m.leave(t, b, activity.Fingerprints(nil, "w/default-test-namespace/"+workflowID+"/0/Charge/1", []byte{0})[0])
 		_, err := b.run(1, func(context.Context) (string, error) { return "", nil })
 		require.Error(t, err)

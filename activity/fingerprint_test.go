@@ -150,23 +150,23 @@ type meeting struct {
 }
 
 var meetings = []meeting{
-	{"completed", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.Complete, Result: []byte{}}},
-	{"completed, result too large", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.Complete, Tombstone: store.ResultTooLarge, ResultSize: 9}},
-	{"completed, purged", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.Complete, Tombstone: store.Purged}},
-	{"completed by another execution, to be replayed", true, store.Reexecute, "run-9", store.Settlement{Outcome: store.Complete, Result: []byte{}}},
+	{"completed", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.OutcomeComplete, Result: []byte{}}},
+	{"completed, result too large", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.OutcomeComplete, Tombstone: store.TombstoneResultTooLarge, ResultSize: 9}},
+	{"completed, purged", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.OutcomeComplete, Tombstone: store.TombstonePurged}},
+	{"completed by another execution, to be replayed", true, store.Reexecute, "run-9", store.Settlement{Outcome: store.OutcomeComplete, Result: []byte{}}},
 	{"live", true, store.Reexecute, "run-1", store.Settlement{}},
 	{"live, under Verify", true, store.Verify, "run-1", store.Settlement{}},
-	{"pending", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.Pend, Lease: time.Minute}},
-	{"held", true, store.Refuse, "run-1", store.Settlement{Outcome: store.Hold, OwnLease: true}},
-	{"held, to be verified", true, store.Verify, "run-1", store.Settlement{Outcome: store.Hold, OwnLease: true}},
-	{"abandoned, under Refuse", true, store.Refuse, "run-1", store.Settlement{Outcome: store.Release, EffectPossible: true}},
-	{"abandoned, to be verified", true, store.Verify, "run-1", store.Settlement{Outcome: store.Release, EffectPossible: true}},
-	{"failed, under Refuse", true, store.Refuse, "run-1", store.Settlement{Outcome: store.Fail, EffectPossible: true, Failure: []byte("x")}},
-	{"failed, to be verified", true, store.Verify, "run-1", store.Settlement{Outcome: store.Fail, EffectPossible: true, Failure: []byte("x")}},
-	{"abandoned, to be run again", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.Release, EffectPossible: true}},
-	{"abandoned before it began", false, store.Refuse, "run-1", store.Settlement{Outcome: store.Release}},
-	{"failed, to be run again", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.Fail, EffectPossible: true, Failure: []byte("x")}},
-	{"failed for good in another scheduling", false, store.Refuse, "run-1", store.Settlement{Outcome: store.Fail, NonRetryable: true, Failure: []byte("x")}},
+	{"pending", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.OutcomePend, Lease: time.Minute}},
+	{"held", true, store.Refuse, "run-1", store.Settlement{Outcome: store.OutcomeHold, OwnLease: true}},
+	{"held, to be verified", true, store.Verify, "run-1", store.Settlement{Outcome: store.OutcomeHold, OwnLease: true}},
+	{"abandoned, under Refuse", true, store.Refuse, "run-1", store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true}},
+	{"abandoned, to be verified", true, store.Verify, "run-1", store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true}},
+	{"failed, under Refuse", true, store.Refuse, "run-1", store.Settlement{Outcome: store.OutcomeFail, EffectPossible: true, Failure: []byte("x")}},
+	{"failed, to be verified", true, store.Verify, "run-1", store.Settlement{Outcome: store.OutcomeFail, EffectPossible: true, Failure: []byte("x")}},
+	{"abandoned, to be run again", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true}},
+	{"abandoned before it began", false, store.Refuse, "run-1", store.Settlement{Outcome: store.OutcomeRelease}},
+	{"failed, to be run again", true, store.Reexecute, "run-1", store.Settlement{Outcome: store.OutcomeFail, EffectPossible: true, Failure: []byte("x")}},
+	{"failed for good in another scheduling", false, store.Refuse, "run-1", store.Settlement{Outcome: store.OutcomeFail, NonRetryable: true, Failure: []byte("x")}},
 }
 
 // leave makes the record, with a fingerprint.
@@ -185,7 +185,7 @@ func (m meeting) leave(t *testing.T, b *bundle, hash string) {
 	m.settlement.Key, m.settlement.Token = r.Key, r.Token
 	settled, err := b.store.Settle(t.Context(), []store.Settlement{m.settlement})
 	require.NoError(t, err)
-	require.Equal(t, store.Applied, settled[0])
+	require.Equal(t, store.SettledApplied, settled[0])
 }
 
 // Every way to a record that another call has left passes the fingerprint.
@@ -251,7 +251,7 @@ func TestSupersededComparesFingerprints(t *testing.T) {
 			b := setup(t)
 			v, err := b.run(1, func(ctx context.Context, _ string) (string, error) {
 				mine := b.record("1")
-				_, err := b.store.Settle(ctx, []store.Settlement{{Key: mine.Key, Token: mine.Token, Outcome: store.Release, EffectPossible: c.sameRequest}})
+				_, err := b.store.Settle(ctx, []store.Settlement{{Key: mine.Key, Token: mine.Token, Outcome: store.OutcomeRelease, EffectPossible: c.sameRequest}})
 				require.NoError(t, err)
 				hash := "v1::00ff"
 				if c.sameRequest {
@@ -265,7 +265,7 @@ func TestSupersededComparesFingerprints(t *testing.T) {
 					Retention: time.Hour, Policy: store.Reexecute, Origin: store.Origin{Lineage: "run-1", Invocation: "other", RunID: "run-1"}}
 				_, err = store.Claim(ctx, b.store, r)
 				require.NoError(t, err)
-				_, err = b.store.Settle(ctx, []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.Complete, Result: other.record("1").Result}})
+				_, err = b.store.Settle(ctx, []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.OutcomeComplete, Result: other.record("1").Result}})
 				require.NoError(t, err)
 				return "charged by the first", nil
 			}, "10 EUR")

@@ -103,7 +103,7 @@ func TestAsyncOptions(t *testing.T) {
 		require.True(t, b.record("1").Pending, "nothing was written")
 		c.options.DataConverter = ownConverter{converter.GetDefaultDataConverter()}
 		require.NoError(t, c.complete(h, "paid", nil))
-		require.Equal(t, store.Completed, b.record("1").Status)
+		require.Equal(t, store.StatusCompleted, b.record("1").Status)
 	})
 
 	t.Run("and what cannot be meant", func(t *testing.T) {

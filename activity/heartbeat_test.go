@@ -284,7 +284,7 @@ func TestAHeartbeatThatTakesLong(t *testing.T) {
 			b, p := setup(t), &pulse{}
 			_, err := p.slowly(t.Context(), b, func() {
 				heir := b.takeOver()
-				_, err := b.store.Settle(t.Context(), []store.Settlement{{Key: heir.Key, Token: heir.Token, Outcome: store.Complete, Result: []byte{}}})
+				_, err := b.store.Settle(t.Context(), []store.Settlement{{Key: heir.Key, Token: heir.Token, Outcome: store.OutcomeComplete, Result: []byte{}}})
 				require.NoError(t, err)
 			}, neverRuns)
 			require.NoError(t, err, "the heir's result is the answer")

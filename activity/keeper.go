@@ -168,7 +168,7 @@ func (k *keeper) renewed(keeping []*keptLease, answers []store.Renewal, err erro
 	defer k.mu.Unlock()
 	for i, l := range keeping {
 		l.renewing = false
-		if _, still := k.kept[l]; still && err == nil && answers[i] == store.Lost {
+		if _, still := k.kept[l]; still && err == nil && answers[i] == store.LeaseLost {
 			delete(k.kept, l)
 			lost = append(lost, l)
 		}
@@ -181,7 +181,7 @@ func (k *keeper) renewed(keeping []*keptLease, answers []store.Renewal, err erro
 	}
 	switch next := shortest(idle); {
 	case len(idle) == 0:
-	case err != nil || slices.Contains(answers, store.Locked):
+	case err != nil || slices.Contains(answers, store.LeaseLocked):
 		// Several more tries fit into the lease that was not renewed.
 		k.arm(max(next/10, minRetry))
 	default:

@@ -33,7 +33,7 @@ func (l *locked) Renew(ctx context.Context, leases []store.Lease) ([]store.Renew
 	if time.Now().After(l.until) {
 		return l.Store.Renew(ctx, leases)
 	}
-	return slices.Repeat([]store.Renewal{store.Locked}, len(leases)), nil
+	return slices.Repeat([]store.Renewal{store.LeaseLocked}, len(leases)), nil
 }
 
 // In these tests an hour passes at once; a lease is half a minute long.
@@ -113,7 +113,7 @@ func TestKeeper(t *testing.T) {
 			b := setup(t, func(o *activity.Options) { o.Store = silent{o.Store} })
 			_, err := b.run(1, func(context.Context) error { time.Sleep(time.Minute); return nil }) //nolint:forbidigo // fake clock
 			require.NoError(t, err)
-			require.Equal(t, store.Completed, b.record("1").Status)
+			require.Equal(t, store.StatusCompleted, b.record("1").Status)
 		})
 	})
 
@@ -244,10 +244,10 @@ func TestKeeper(t *testing.T) {
 			require.True(t, b.leaseLive("1"))
 			time.Sleep(time.Minute) //nolint:forbidigo // fake clock
 			require.False(t, b.leaseLive("1"))
-			require.Equal(t, store.InProgress, b.record("1").Status)
+			require.Equal(t, store.StatusInProgress, b.record("1").Status)
 			close(leave)
 			<-ended
-			require.Equal(t, store.Completed, b.record("1").Status, "the truth is welcome while nobody else has the record")
+			require.Equal(t, store.StatusCompleted, b.record("1").Status, "the truth is welcome while nobody else has the record")
 		})
 	})
 }

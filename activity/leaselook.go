@@ -28,7 +28,7 @@ func (e *execution) look(ctx context.Context) (store.Renewal, error) {
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	if l.answer == store.Lost || l.answer == store.Renewed && l.began.After(asked) {
+	if l.answer == store.LeaseLost || l.answer == store.LeaseRenewed && l.began.After(asked) {
 		return l.answer, nil
 	}
 	began := time.Now()

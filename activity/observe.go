@@ -57,7 +57,7 @@ func (e *execution) found(ctx context.Context, claimed store.Claimed) {
 		e.log.Warn("dedupe: answering from a record that another execution of the workflow ID left",
 			"RecordRunID", claimed.Found.RunID)
 	}
-	if owns(claimed.Action) && claimed.Found.Status == store.InProgress && claimed.Found.EffectPossible {
+	if owns(claimed.Action) && claimed.Found.Status == store.StatusInProgress && claimed.Found.EffectPossible {
 		e.count.TakenOver(ctx)
 		e.span.Event(telemetry.EventTakeover)
 		e.log.Info("dedupe: took the call over from an execution that left no outcome",

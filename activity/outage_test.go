@@ -64,7 +64,7 @@ func TestStoreOutage(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, runs)
 		r := b.record("1")
-		require.Equal(t, store.Completed, r.Status)
+		require.Equal(t, store.StatusCompleted, r.Status)
 		require.Equal(t, 1, r.Acquisitions)
 		require.NoError(t, b.interceptor.Drain(context.Background()))
 	})
@@ -123,7 +123,7 @@ func TestStoreOutage(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.NoError(t, b.interceptor.Drain(context.Background()))
-		require.Equal(t, store.Completed, b.record("1").Status)
+		require.Equal(t, store.StatusCompleted, b.record("1").Status)
 	})
 
 	t.Run("who is cancelled in the queue does not run unprotected", func(t *testing.T) {

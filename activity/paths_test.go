@@ -266,7 +266,7 @@ var allPaths = []path{
 		require.NoError(p, b.interceptor.Drain(context.Background()))
 	}},
 	{"record gone before it is settled", func(p *paths) {
-		p.call(p.setup(alteredStore(p, &altered{settled: store.Missing})), succeeds)
+		p.call(p.setup(alteredStore(p, &altered{settled: store.SettledMissing})), succeeds)
 	}},
 	{"store busy", func(p *paths) {
 		b := p.setup(alteredStore(p, &altered{err: store.ErrContended}))
@@ -280,7 +280,7 @@ var allPaths = []path{
 			func(r *store.Record, _ store.Reservation) { r.Version = 99 },
 			func(r *store.Record, _ store.Reservation) { r.Hash = "v1:forgotten:aa" },
 			func(r *store.Record, _ store.Reservation) { r.Result = []byte{0xff} },
-			func(r *store.Record, _ store.Reservation) { r.Result, r.Tombstone = nil, store.Purged },
+			func(r *store.Record, _ store.Reservation) { r.Result, r.Tombstone = nil, store.TombstonePurged },
 		} {
 			b := p.setup(alteredStore(p, &altered{record: change}))
 			p.call(b, succeeds)

@@ -22,7 +22,7 @@ func (e *execution) replay(ctx context.Context, claimed store.Claimed) (any, err
 func (e *execution) answer(ctx context.Context, found store.Record, outcome telemetry.Outcome) (any, error) {
 	switch found.Tombstone {
 	case "":
-	case store.ResultTooLarge:
+	case store.TombstoneResultTooLarge:
 		e.record(ctx, telemetry.ResultTooLarge)
 		return nil, resultTooLargeError(e.call.key, found.ResultSize, e.policy.MaxResultBytes)
 	default:
@@ -85,7 +85,7 @@ func (e *execution) superseded(ctx context.Context) (any, error) {
 			lost.delay = found.LeaseLeft
 		}
 		switch {
-		case err == nil && found.Status == store.Failed && e.kept != nil && found.Token == e.kept.Token:
+		case err == nil && found.Status == store.StatusFailed && e.kept != nil && found.Token == e.kept.Token:
 			return e.replayFailure(ctx, store.Claimed{Found: found}) // from outside, before the body returned
 		case action == store.ActReplay:
 			e.span.LinkTo(found.TraceParent)

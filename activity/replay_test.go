@@ -77,7 +77,7 @@ func TestReplay(t *testing.T) {
 		}
 		require.Equal(t, 1, runs)
 		require.Equal(t, map[string]int64{"executed": 1, "replayed": 2}, b.outcomes())
-		require.Equal(t, store.Completed, b.record("1").Status)
+		require.Equal(t, store.StatusCompleted, b.record("1").Status)
 	})
 
 	t.Run("calls with equal arguments and other numbers all run", func(t *testing.T) {

@@ -89,10 +89,10 @@ func (e *execution) settleAbandoned(ctx context.Context, lease store.Lease, valu
 			return
 		}
 	}
-	s := store.Settlement{Key: lease.Key, Token: lease.Token, Outcome: store.Release, EffectPossible: true}
+	s := store.Settlement{Key: lease.Key, Token: lease.Token, Outcome: store.OutcomeRelease, EffectPossible: true}
 	if value != nil {
 		if failure, err := e.i.encoding.in(e.info).failure(temporal.NewApplicationError(fmt.Sprintf("panic: %v", value), "PanicError")); err == nil {
-			s.Outcome, s.Failure = store.Fail, failure
+			s.Outcome, s.Failure = store.OutcomeFail, failure
 		}
 	}
 	e.settle(ctx, s)

@@ -56,11 +56,11 @@ func (e *execution) settledAs(ctx context.Context, span telemetry.Span, s store.
 	e.drop()
 	span.Settled(s.Outcome.String(), settled.String())
 	switch settled {
-	case store.Stale:
+	case store.SettledStale:
 		e.log.Error("dedupe: stale write rejected, another execution has taken this call over", "Outcome", s.Outcome.String())
 		span.Wrong("stale write rejected")
 		e.count.StaleWrite(ctx)
-	case store.Missing:
+	case store.SettledMissing:
 		e.log.Error("dedupe: record is gone, Temporal's history is now the only record of this call", "Outcome", s.Outcome.String())
 		e.settleFailed(ctx, span)
 	}

@@ -115,7 +115,7 @@ func TestALoggerThatDoesNotReturn(t *testing.T) {
 				heir := b.takeOver()
 				<-ctx.Done()
 				require.ErrorIs(t, context.Cause(ctx), activity.ErrLeaseLost)
-				_, err := b.store.Settle(context.Background(), []store.Settlement{{Key: heir.Key, Token: heir.Token, Outcome: store.Complete, Result: []byte{}}})
+				_, err := b.store.Settle(context.Background(), []store.Settlement{{Key: heir.Key, Token: heir.Token, Outcome: store.OutcomeComplete, Result: []byte{}}})
 				return err
 			})
 			require.NoError(t, err)

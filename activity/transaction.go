@@ -73,7 +73,7 @@ func (t *transaction) Complete(ctx context.Context, result any) (s store.Settlem
 		t.leaving = payloads
 	}
 	return store.Settlement{
-		Key: e.kept.Key, Token: e.kept.Token, Outcome: store.Complete, Result: encoded, ResultSize: int64(len(encoded)),
+		Key: e.kept.Key, Token: e.kept.Token, Outcome: store.OutcomeComplete, Result: encoded, ResultSize: int64(len(encoded)),
 	}, true, nil
 }
 
@@ -102,7 +102,7 @@ func (t *transaction) Committing() {
 
 func (t *transaction) Committed() {
 	if t.remember {
-		t.e.span.Settled(store.Complete.String(), store.Applied.String())
+		t.e.span.Settled(store.OutcomeComplete.String(), store.SettledApplied.String())
 		t.e.body.endTx(bodyRecorded, t.leaving, nil)
 		return
 	}

@@ -46,7 +46,7 @@ func TestTransaction(t *testing.T) {
 		})
 		requireErrType(t, err, activity.ErrTypeStoreUnavailable)
 		r := b.record("1")
-		require.Equal(t, store.InProgress, r.Status, "the next attempt finds out")
+		require.Equal(t, store.StatusInProgress, r.Status, "the next attempt finds out")
 		require.True(t, r.EffectPossible)
 		require.Nil(t, r.Failure)
 	})
@@ -61,7 +61,7 @@ func TestTransaction(t *testing.T) {
 			tx.Committing()
 			settled, err := b.store.Settle(ctx, []store.Settlement{s})
 			require.NoError(t, err)
-			require.Equal(t, []store.Settled{store.Applied}, settled)
+			require.Equal(t, []store.Settled{store.SettledApplied}, settled)
 			return "", tx.Doubtful(errDown)
 		})
 		require.NoError(t, err)
@@ -132,20 +132,20 @@ func TestTransaction(t *testing.T) {
 			require.NoError(t, err)
 			into := ""
 			for name, change := range map[string]func(r *store.Record){
-				"in progress":       func(r *store.Record) { r.Status = store.InProgress },
+				"in progress":       func(r *store.Record) { r.Status = store.StatusInProgress },
 				"other arguments":   func(r *store.Record) { r.Hash, r.Invocation = "v1::abcd", "other" },
 				"another execution": func(r *store.Record) { r.Lineage = "other" },
-				"a tombstone":       func(r *store.Record) { r.Tombstone = store.Purged },
+				"a tombstone":       func(r *store.Record) { r.Tombstone = store.TombstonePurged },
 				"a later version":   func(r *store.Record) { r.Version++ },
 			} {
 				r := found
-				r.Status, r.Result = store.Completed, s.Result
+				r.Status, r.Result = store.StatusCompleted, s.Result
 				change(&r)
 				answered, err := tx.Answer(ctx, r, &into)
 				require.NoError(t, err)
 				require.False(t, answered, name)
 			}
-			found.Status, found.Result = store.Completed, s.Result
+			found.Status, found.Result = store.StatusCompleted, s.Result
 			answered, err := tx.Answer(ctx, found, &into)
 			require.NoError(t, err)
 			require.True(t, answered)

@@ -104,7 +104,7 @@ func TestInterleavings(t *testing.T) {
 			require.NoError(t, err)
 			first := activity.RecordProviderKey(b.record("1").Key, activity.FirstGeneration(b.record("1").Lineage))
 			require.Equal(t, c.moved, last[0] != first, "whether the provider key moved")
-			require.Equal(t, store.Completed, b.record("1").Status)
+			require.Equal(t, store.StatusCompleted, b.record("1").Status)
 		})
 	}
 }

@@ -75,7 +75,7 @@ func (e *execution) verify(ctx context.Context, claimed store.Claimed, next inte
 		e.effectBefore = false
 		return e.run(ctx, claimed.Lease, next, in)
 	}
-	e.settle(ctx, store.Settlement{Key: claimed.Lease.Key, Token: claimed.Lease.Token, Outcome: store.Hold, OwnLease: true})
+	e.settle(ctx, store.Settlement{Key: claimed.Lease.Key, Token: claimed.Lease.Token, Outcome: store.OutcomeHold, OwnLease: true})
 	if err != nil {
 		// Its text is the author's, and may quote arguments: it goes to the
 		// workflow with the error, and not into the log.

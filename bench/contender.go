@@ -69,7 +69,7 @@ func complete(ctx context.Context, s *pgstore.Store, r store.Reservation) error 
 	if err != nil {
 		return err
 	}
-	if settled[0] != store.Applied {
+	if settled[0] != store.SettledApplied {
 		return fmt.Errorf("key %q: the completion was answered with %v", r.Key, settled[0])
 	}
 	return nil
@@ -81,7 +81,7 @@ func replay(n int) func(ctx context.Context, s *pgstore.Store) error {
 		r := reservation(1 + rand.Int64N(int64(n)))
 		r.Attempt = 2
 		found, err := s.Reserve(ctx, []store.Reservation{r})
-		if err == nil && (!found[0].Exists || found[0].Record.Status != store.Completed) {
+		if err == nil && (!found[0].Exists || found[0].Record.Status != store.StatusCompleted) {
 			err = fmt.Errorf("key %q is not completed", r.Key)
 		}
 		return err

@@ -47,7 +47,7 @@ func reservation(n int64) store.Reservation {
 
 // completion ends a call with a result.
 func completion(r store.Reservation) store.Settlement {
-	return store.Settlement{Key: r.Key, Token: r.Token, Outcome: store.Complete, Result: result, ResultSize: int64(len(result))}
+	return store.Settlement{Key: r.Key, Token: r.Token, Outcome: store.OutcomeComplete, Result: result, ResultSize: int64(len(result))}
 }
 
 // keySQL is the key of the record whose number the SQL expression n gives.

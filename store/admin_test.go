@@ -52,13 +52,13 @@ func TestChangeValidate(t *testing.T) {
 	change := func(verb store.Verb, edits ...func(*store.Change)) store.Change {
 		c := store.Change{
 			Key: "k", Token: store.NewToken(), Verb: verb, Keep: time.Hour,
-			Seen: store.Seen{Token: store.NewToken(), Status: store.InProgress, Held: true, EffectPossible: true},
+			Seen: store.Seen{Token: store.NewToken(), Status: store.StatusInProgress, Held: true, EffectPossible: true},
 		}
 		switch verb {
 		case store.VerbFail:
 			c.Failure = []byte{}
 		case store.VerbPurge:
-			c.Seen = store.Seen{Token: store.NewToken(), Status: store.Completed}
+			c.Seen = store.Seen{Token: store.NewToken(), Status: store.StatusCompleted}
 		}
 		for _, edit := range edits {
 			edit(&c)
@@ -95,11 +95,11 @@ func TestChangeValidate(t *testing.T) {
 func TestVerbsFitStates(t *testing.T) {
 	t.Parallel()
 	states := map[string]store.Seen{
-		"in progress": {Status: store.InProgress},
-		"failed":      {Status: store.Failed},
-		"completed":   {Status: store.Completed},
-		"too large":   {Status: store.Completed, Tombstone: store.ResultTooLarge},
-		"purged":      {Status: store.Completed, Tombstone: store.Purged},
+		"in progress": {Status: store.StatusInProgress},
+		"failed":      {Status: store.StatusFailed},
+		"completed":   {Status: store.StatusCompleted},
+		"too large":   {Status: store.StatusCompleted, Tombstone: store.TombstoneResultTooLarge},
+		"purged":      {Status: store.StatusCompleted, Tombstone: store.TombstonePurged},
 	}
 	for verb, fits := range map[store.Verb][]string{
 		store.VerbRelease:  {"in progress", "failed"},
@@ -117,16 +117,16 @@ func TestVerbsFitStates(t *testing.T) {
 // Everything that an operator decides on moves the mark.
 func TestMark(t *testing.T) {
 	t.Parallel()
-	seen := store.Seen{Token: store.NewToken(), Status: store.InProgress}
+	seen := store.Seen{Token: store.NewToken(), Status: store.StatusInProgress}
 	marks := map[string]bool{seen.Mark(): true}
 	for _, edit := range []func(*store.Seen){
 		func(s *store.Seen) { s.Token = store.NewToken() },
-		func(s *store.Seen) { s.Status = store.Failed },
+		func(s *store.Seen) { s.Status = store.StatusFailed },
 		func(s *store.Seen) { s.Held = true },
 		func(s *store.Seen) { s.Pending = true },
 		func(s *store.Seen) { s.EffectPossible = true },
 		func(s *store.Seen) { s.Generation = 1 },
-		func(s *store.Seen) { s.Tombstone = store.Purged },
+		func(s *store.Seen) { s.Tombstone = store.TombstonePurged },
 	} {
 		s := seen
 		edit(&s)

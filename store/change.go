@@ -34,7 +34,7 @@ const (
 // Fits tells why a verb cannot be applied to a record in this state; empty if it
 // can.
 func (v Verb) Fits(s Seen) string {
-	done := s.Status == Completed
+	done := s.Status == StatusCompleted
 	switch {
 	case v == VerbDelete:
 		return ""

@@ -93,7 +93,7 @@ func (c *Claimer) mayCome(claimed Claimed) bool {
 // it belongs to the token all the same, after an error, and whether there may be
 // something to release.
 func (c *Claimer) Orphan() (Settlement, bool) {
-	return Settlement{Key: c.r.Key, Token: c.r.Token, Outcome: Release, EffectPossible: c.seen.EffectPossible}, c.doubt
+	return Settlement{Key: c.r.Key, Token: c.r.Token, Outcome: OutcomeRelease, EffectPossible: c.seen.EffectPossible}, c.doubt
 }
 
 func (c *Claimer) try(ctx context.Context) (claimed Claimed, done bool, err error) {
@@ -126,11 +126,11 @@ func (c *Claimer) try(ctx context.Context) (claimed Claimed, done bool, err erro
 		}
 		return c.fresh(ctx, asked, got.Generation)
 	case verdict.Action == ActUnknown && !record.Held:
-		held, err := one(c.store.Settle(ctx, []Settlement{{Key: c.r.Key, Token: record.Token, Outcome: Hold}}))
+		held, err := one(c.store.Settle(ctx, []Settlement{{Key: c.r.Key, Token: record.Token, Outcome: OutcomeHold}}))
 		if errors.Is(err, ErrContended) { // its owner is at work on it, in a transaction
 			return Claimed{Verdict: Verdict{Action: ActWait}, Found: record, Generation: record.Generation}, true, nil
 		}
-		if err != nil || held != Applied { // its owner is back, or has settled it
+		if err != nil || held != SettledApplied { // its owner is back, or has settled it
 			return Claimed{}, false, err
 		}
 	}
@@ -141,7 +141,7 @@ func (c *Claimer) try(ctx context.Context) (claimed Claimed, done bool, err erro
 // lost on its way here. Meanwhile the lease may have run down.
 func (c *Claimer) recognise(ctx context.Context, record Record) (Claimed, bool, error) {
 	switch {
-	case record.Status != InProgress, record.Acquisitions > 1 && c.seen.Token.IsZero():
+	case record.Status != StatusInProgress, record.Acquisitions > 1 && c.seen.Token.IsZero():
 		return Claimed{}, false, fmt.Errorf("%w: key %q: Token was used by an earlier claim", ErrInvalidArgument, c.r.Key)
 	case record.Acquisitions == 1:
 		c.seen, c.verdict = Record{}, Verdict{Action: ActAcquire}
@@ -165,7 +165,7 @@ func (c *Claimer) fresh(ctx context.Context, asked time.Time, generation int) (C
 func (c *Claimer) renewed(ctx context.Context, generation int) (Claimed, bool, error) {
 	asked := time.Now()
 	renewed, err := one(c.store.Renew(ctx, []Lease{c.r.lease()}))
-	if err != nil || renewed != Renewed || time.Since(asked) > c.r.Lease/2 {
+	if err != nil || renewed != LeaseRenewed || time.Since(asked) > c.r.Lease/2 {
 		return Claimed{}, false, err
 	}
 	return c.owned(generation), true, nil

@@ -20,7 +20,7 @@ func released(t *testing.T, s *stub, settlement store.Settlement) store.Reservat
 	settlement.Key, settlement.Token = r.Key, r.Token
 	got, err := s.Store.Settle(t.Context(), []store.Settlement{settlement})
 	require.NoError(t, err)
-	require.Equal(t, store.Applied, got[0])
+	require.Equal(t, store.SettledApplied, got[0])
 	return r
 }
 
@@ -50,7 +50,7 @@ func TestClaimRoundTrips(t *testing.T) {
 	t.Run("a replay takes one call", func(t *testing.T) {
 		t.Parallel()
 		s := newStub(t)
-		released(t, s, store.Settlement{Outcome: store.Complete, Result: []byte("paid")})
+		released(t, s, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
 		c, err := store.Claim(t.Context(), s, reservation())
 		require.NoError(t, err)
 		require.Equal(t, store.ActReplay, c.Action)
@@ -61,7 +61,7 @@ func TestClaimRoundTrips(t *testing.T) {
 	t.Run("a takeover takes two, and names what it saw", func(t *testing.T) {
 		t.Parallel()
 		s := newStub(t)
-		before := released(t, s, store.Settlement{Outcome: store.Release, NewGeneration: true})
+		before := released(t, s, store.Settlement{Outcome: store.OutcomeRelease, NewGeneration: true})
 		r := reservation()
 		c, err := store.Claim(t.Context(), s, r)
 		require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestClaimRoundTrips(t *testing.T) {
 	t.Run("the effect of an earlier owner is remembered", func(t *testing.T) {
 		t.Parallel()
 		s := newStub(t)
-		released(t, s, store.Settlement{Outcome: store.Release, EffectPossible: true})
+		released(t, s, store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true})
 		c, err := store.Claim(t.Context(), s, reservation())
 		require.NoError(t, err)
 		require.True(t, c.EffectPossible())
@@ -115,12 +115,12 @@ func TestClaimHolds(t *testing.T) {
 		var asked []store.Settlement
 		s.settle = func(_ context.Context, all []store.Settlement) ([]store.Settled, error) {
 			asked = all
-			return []store.Settled{store.Applied}, nil
+			return []store.Settled{store.SettledApplied}, nil
 		}
 		c, err := store.Claim(t.Context(), s, reservation())
 		require.NoError(t, err)
 		require.Equal(t, store.ActUnknown, c.Action)
-		require.Equal(t, []store.Settlement{{Key: found.Key, Token: found.Token, Outcome: store.Hold}}, asked)
+		require.Equal(t, []store.Settlement{{Key: found.Key, Token: found.Token, Outcome: store.OutcomeHold}}, asked)
 	})
 
 	t.Run("one that somebody is at work on is in flight, and leaves nothing to release", func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestClaimHolds(t *testing.T) {
 
 	t.Run("a record that changed meanwhile is decided again", func(t *testing.T) {
 		t.Parallel()
-		for _, answer := range []store.Settled{store.Stale, store.Missing} {
+		for _, answer := range []store.Settled{store.SettledStale, store.SettledMissing} {
 			s := newStub(t)
 			found := []store.Record{record(late, refuse), record(completed)}
 			s.reserve = func(context.Context, []store.Reservation) ([]store.Found, error) {
@@ -157,7 +157,7 @@ func TestClaimHolds(t *testing.T) {
 		t.Parallel()
 		s := newStub(t)
 		s.finds(record(late, refuse))
-		s.settle = answers(store.Stale)
+		s.settle = answers(store.SettledStale)
 		_, err := store.Claim(t.Context(), s, reservation())
 		require.ErrorIs(t, err, store.ErrContended)
 		require.Equal(t, 16, s.settles)
@@ -192,7 +192,7 @@ func TestClaimLostAnswers(t *testing.T) {
 	t.Run("an acquisition that a store repeats is recognised by its token", func(t *testing.T) {
 		t.Parallel()
 		s, r := newStub(t), reservation()
-		before := released(t, s, store.Settlement{Outcome: store.Fail, EffectPossible: true})
+		before := released(t, s, store.Settlement{Outcome: store.OutcomeFail, EffectPossible: true})
 		s.acquire = twice(s.Store.Acquire)
 		c, err := store.Claim(t.Context(), s, r)
 		require.NoError(t, err)
@@ -238,7 +238,7 @@ func TestClaimLostAnswers(t *testing.T) {
 	t.Run("a token that another claim took over with is refused", func(t *testing.T) {
 		t.Parallel()
 		s := newStub(t)
-		released(t, s, store.Settlement{Outcome: store.Release, EffectPossible: true})
+		released(t, s, store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true})
 		r := reservation()
 		_, err := store.Claim(t.Context(), s, r)
 		require.NoError(t, err)
@@ -248,7 +248,7 @@ func TestClaimLostAnswers(t *testing.T) {
 
 	t.Run("a token whose execution has ended does not run again", func(t *testing.T) {
 		t.Parallel()
-		for _, s := range []store.Settlement{{Outcome: store.Complete}, {Outcome: store.Fail}} {
+		for _, s := range []store.Settlement{{Outcome: store.OutcomeComplete}, {Outcome: store.OutcomeFail}} {
 			stub := newStub(t)
 			_, err := store.Claim(t.Context(), stub, released(t, stub, s))
 			requireInvalid(t, err, "Token")
@@ -282,7 +282,7 @@ func TestClaimContention(t *testing.T) {
 	t.Run("an acquisition that misses is decided again", func(t *testing.T) {
 		t.Parallel()
 		s, r := newStub(t), reservation()
-		released(t, s, store.Settlement{Outcome: store.Release})
+		released(t, s, store.Settlement{Outcome: store.OutcomeRelease})
 		s.acquire = first(15, misses, s.Store.Acquire)
 		c, err := store.Claim(t.Context(), s, r)
 		require.NoError(t, err)
@@ -292,7 +292,7 @@ func TestClaimContention(t *testing.T) {
 	t.Run("an acquisition that always misses is contended", func(t *testing.T) {
 		t.Parallel()
 		s := newStub(t)
-		released(t, s, store.Settlement{Outcome: store.Release})
+		released(t, s, store.Settlement{Outcome: store.OutcomeRelease})
 		s.acquire = misses
 		_, err := store.Claim(t.Context(), s, reservation())
 		require.ErrorIs(t, err, store.ErrContended)
@@ -302,7 +302,7 @@ func TestClaimContention(t *testing.T) {
 	t.Run("whoever was faster is waited for", func(t *testing.T) {
 		t.Parallel()
 		s := newStub(t)
-		released(t, s, store.Settlement{Outcome: store.Release})
+		released(t, s, store.Settlement{Outcome: store.OutcomeRelease})
 		s.acquire = func(ctx context.Context, _ []store.Acquisition) ([]store.Acquired, error) {
 			s.acquire = s.Store.Acquire
 			_, err := store.Claim(ctx, s.Store, reservation())
@@ -347,7 +347,7 @@ func TestClaimRefuses(t *testing.T) {
 		require.ErrorContains(t, err, "0 answers")
 
 		s = newStub(t)
-		released(t, s, store.Settlement{Outcome: store.Release})
+		released(t, s, store.Settlement{Outcome: store.OutcomeRelease})
 		s.acquire = func(context.Context, []store.Acquisition) ([]store.Acquired, error) {
 			return make([]store.Acquired, 2), nil
 		}

@@ -32,7 +32,7 @@ func lostReserve(t *testing.T, s *stub) (c *store.Claimer, r store.Reservation) 
 
 func lostAcquire(t *testing.T, s *stub, effect bool) (c *store.Claimer, r store.Reservation) {
 	t.Helper()
-	released(t, s, store.Settlement{Outcome: store.Release, EffectPossible: effect})
+	released(t, s, store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: effect})
 	r = reservation()
 	s.acquire = first(1, loses(s.Store.Acquire), s.Store.Acquire)
 	c = newClaimer(t, s, r)
@@ -124,7 +124,7 @@ func TestClaimerClaimsAgain(t *testing.T) {
 
 			renewed, err := s.Store.Renew(t.Context(), []store.Lease{{Key: owner.Key, Token: owner.Token, Duration: owner.Lease}})
 			require.NoError(t, err)
-			require.Equal(t, []store.Renewal{store.Renewed}, renewed)
+			require.Equal(t, []store.Renewal{store.LeaseRenewed}, renewed)
 			claimed, err := c.Claim(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, store.ActWait, claimed.Action)
@@ -179,7 +179,7 @@ func TestClaimerOrphan(t *testing.T) {
 		require.NoError(t, orphan.Validate())
 		got, err := s.Store.Settle(t.Context(), []store.Settlement{orphan})
 		require.NoError(t, err)
-		require.Equal(t, store.Applied, got[0])
+		require.Equal(t, store.SettledApplied, got[0])
 		next, err := store.Claim(t.Context(), s.Store, reservation())
 		require.NoError(t, err)
 		require.Equal(t, store.ActAcquire, next.Action)
@@ -208,7 +208,7 @@ func TestClaimerOrphan(t *testing.T) {
 		c, r := lostReserve(t, s)
 		s.passed = r.Lease
 		s.renew = func(context.Context, []store.Lease) ([]store.Renewal, error) {
-			return []store.Renewal{store.Locked}, nil
+			return []store.Renewal{store.LeaseLocked}, nil
 		}
 		_, err := c.Claim(t.Context())
 		require.ErrorIs(t, err, store.ErrContended)
@@ -230,7 +230,7 @@ func TestClaimerOrphan(t *testing.T) {
 			_, err = s.Store.Renew(t.Context(), []store.Lease{{Key: owner.Key, Token: owner.Token, Duration: owner.Lease}})
 			require.NoError(t, err)
 			if settles {
-				_, err = s.Store.Settle(t.Context(), []store.Settlement{{Key: owner.Key, Token: owner.Token, Outcome: store.Complete}})
+				_, err = s.Store.Settle(t.Context(), []store.Settlement{{Key: owner.Key, Token: owner.Token, Outcome: store.OutcomeComplete}})
 				require.NoError(t, err)
 			}
 			_, err = c.Claim(t.Context())
@@ -254,7 +254,7 @@ func TestClaimerOrphan(t *testing.T) {
 		require.True(t, doubt)
 		got, err := s.Store.Settle(t.Context(), []store.Settlement{orphan})
 		require.NoError(t, err)
-		require.Equal(t, store.Stale, got[0])
+		require.Equal(t, store.SettledStale, got[0])
 	})
 
 	t.Run("there is none where the answer is known", func(t *testing.T) {

@@ -76,9 +76,9 @@ func Decide(found Record, r Reservation) Verdict {
 
 func act(found Record, r Reservation) Action {
 	switch {
-	case found.Status == Completed:
+	case found.Status == StatusCompleted:
 		return ActReplay
-	case found.Status == Failed && found.NonRetryable && sameInvocation(found, r):
+	case found.Status == StatusFailed && found.NonRetryable && sameInvocation(found, r):
 		return ActReplayFailure
 	case found.LeaseLive() && found.Pending:
 		return ActPending
@@ -94,7 +94,7 @@ func act(found Record, r Reservation) Action {
 // free tells whether a record protects nothing: its executions ended, or never
 // began, without an effect. A call of another execution may have it.
 func free(found Record) bool {
-	return found.Status != Completed && !found.EffectPossible && !found.Held && !found.LeaseLive()
+	return found.Status != StatusCompleted && !found.EffectPossible && !found.Held && !found.LeaseLive()
 }
 
 // takeover applies the policy that the record's last acquisition named. A held
@@ -116,7 +116,7 @@ func takeover(found Record) Action {
 // possible, the provider may know the key of the first request already, and would
 // answer the second with the first one's receipt.
 func protected(found Record) bool {
-	return found.Status == Completed || found.LeaseLive() || found.EffectPossible || found.Held
+	return found.Status == StatusCompleted || found.LeaseLive() || found.EffectPossible || found.Held
 }
 
 // sameInvocation tells whether the record was last acquired for the scheduling

@@ -25,7 +25,7 @@ func meetings(visit func(meeting)) {
 			f(i)
 		}
 	}
-	for _, status := range []store.Status{store.InProgress, store.Completed, store.Failed} {
+	for _, status := range []store.Status{store.StatusInProgress, store.StatusCompleted, store.StatusFailed} {
 		for _, policy := range []store.TakeoverPolicy{store.Reexecute, store.Refuse, store.Verify} {
 			each(16, func(bits int) {
 				for _, left := range []time.Duration{-time.Second, 0, 1} {
@@ -60,16 +60,18 @@ func (m meeting) other() bool {
 }
 func (m meeting) harmless() bool {
 	f := m.found
-	return f.Status != store.Completed && !f.EffectPossible && !f.Held && !m.live()
+	return f.Status != store.StatusCompleted && !f.EffectPossible && !f.Held && !m.live()
 }
-func (m meeting) live() bool    { return m.found.Status == store.InProgress && m.found.LeaseLeft > 0 }
+func (m meeting) live() bool {
+	return m.found.Status == store.StatusInProgress && m.found.LeaseLeft > 0
+}
 func (m meeting) differs() bool { return !slices.Contains(m.asks.Hashes, m.found.Hash) }
 func (m meeting) same() bool {
 	return m.found.Invocation == m.asks.Invocation && m.asks.Invocation != ""
 }
 func (m meeting) mayRunAgain() bool {
 	f := m.found
-	return !f.Held && f.Status != store.Completed && !m.live() && (!f.EffectPossible || f.Policy == store.Reexecute)
+	return !f.Held && f.Status != store.StatusCompleted && !m.live() && (!f.EffectPossible || f.Policy == store.Reexecute)
 }
 
 // want is the table, written down a second time and read from above.
@@ -82,8 +84,8 @@ func (m meeting) want() store.Verdict {
 	}{
 		{m.other() && !m.harmless() && !v.Other, store.ActOther},
 		{!m.same() && m.differs() && !m.harmless(), store.ActConflict},
-		{f.Status == store.Completed, store.ActReplay},
-		{f.Status == store.Failed && f.NonRetryable && m.same(), store.ActReplayFailure},
+		{f.Status == store.StatusCompleted, store.ActReplay},
+		{f.Status == store.StatusFailed && f.NonRetryable && m.same(), store.ActReplayFailure},
 		{m.live() && f.Pending, store.ActPending},
 		{m.live(), store.ActWait},
 		{m.mayRunAgain(), store.ActAcquire},
@@ -129,15 +131,15 @@ func TestDecideExhaustively(t *testing.T) {
 			replays := v.Action == store.ActReplay || v.Action == store.ActReplayFailure
 			never(v.Action < store.ActAcquire || v.Action > store.ActUnknown, "no action")
 			never(owns && m.live(), "takes over from a live owner")
-			never(owns && f.Status == store.Completed, "runs what has a result")
+			never(owns && f.Status == store.StatusCompleted, "runs what has a result")
 			never(runs && f.Held, "runs what an operator must resolve")
 			never(runs && f.EffectPossible && f.Policy != store.Reexecute, "runs although an effect is possible and must not be repeated")
-			never(runs && f.Status == store.Failed && f.NonRetryable && m.same(), "runs the author's definite word again")
+			never(runs && f.Status == store.StatusFailed && f.NonRetryable && m.same(), "runs the author's definite word again")
 			never(owns && m.differs() && !m.same() && f.EffectPossible, "gives other arguments a provider key that is known")
 			never(replays && m.differs() && !m.same(), "answers other arguments")
 			never(v.Action == store.ActWait && m.differs() && !m.same(), "waits for the result of other arguments")
-			never(v.Action == store.ActReplay && f.Status != store.Completed, "replays no result")
-			never(v.Action == store.ActReplayFailure && !(f.Status == store.Failed && m.same()), "replays somebody else's failure")
+			never(v.Action == store.ActReplay && f.Status != store.StatusCompleted, "replays no result")
+			never(v.Action == store.ActReplayFailure && !(f.Status == store.StatusFailed && m.same()), "replays somebody else's failure")
 			never(replays && m.other() && !m.same() && !v.Other, "answers another execution's outcome in silence")
 			never(owns && m.other() && !m.harmless() && !v.Other, "takes another execution's record in silence")
 			never(v.Other && m.asks.OnOther != store.ReplayOther, "flags what was not asked for")

@@ -49,7 +49,7 @@ func TestClaimGivesNoLeaseThatIsOver(t *testing.T) {
 			r.Token = store.NewToken()
 			_, err := store.Claim(t.Context(), s, r)
 			require.NoError(t, err)
-			_, err = s.Settle(t.Context(), []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.Release, EffectPossible: true}})
+			_, err = s.Settle(t.Context(), []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.OutcomeRelease, EffectPossible: true}})
 			require.NoError(t, err)
 		},
 	} {

@@ -33,10 +33,10 @@ type Renewal int
 
 // The answers to a renewal.
 const (
-	// Renewed: the lease lasts its Duration from now.
-	Renewed Renewal = iota + 1
-	// Lost: the record is gone, settled, or has another owner.
-	Lost
-	// Locked: somebody has locked the record; nothing is known. Renew again.
-	Locked
+	// LeaseRenewed: the lease lasts its Duration from now.
+	LeaseRenewed Renewal = iota + 1
+	// LeaseLost: the record is gone, settled, or has another owner.
+	LeaseLost
+	// LeaseLocked: somebody has locked the record; nothing is known. Renew again.
+	LeaseLocked
 )

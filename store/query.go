@@ -80,7 +80,7 @@ func (q Query) Validate() error {
 	switch {
 	case q.Limit < 1 || q.Limit > MaxListed:
 		return fmt.Errorf("%w: Query.Limit is %d, want 1 to %d", ErrInvalidArgument, q.Limit, MaxListed)
-	case q.Status != "" && q.Status != InProgress && q.Status != Completed && q.Status != Failed:
+	case q.Status != "" && q.Status != StatusInProgress && q.Status != StatusCompleted && q.Status != StatusFailed:
 		return fmt.Errorf("%w: Query.Status is %q", ErrInvalidArgument, q.Status)
 	case q.Held && q.After != "":
 		return fmt.Errorf("%w: Query.After with Held, whose order is not that of the keys", ErrInvalidArgument)

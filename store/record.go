@@ -15,12 +15,12 @@ type Status string
 
 // The states of a record.
 const (
-	// InProgress: no outcome is known. The lease tells whether somebody works on it.
-	InProgress Status = "in_progress"
-	// Completed: the call has a result, or a [Tombstone] in its place.
-	Completed Status = "completed"
-	// Failed: the last execution ended with an error.
-	Failed Status = "failed"
+	// StatusInProgress: no outcome is known. The lease tells whether somebody works on it.
+	StatusInProgress Status = "in_progress"
+	// StatusCompleted: the call has a result, or a [Tombstone] in its place.
+	StatusCompleted Status = "completed"
+	// StatusFailed: the last execution ended with an error.
+	StatusFailed Status = "failed"
 )
 
 // TakeoverPolicy says what happens to a record without an outcome whose
@@ -42,10 +42,10 @@ type Tombstone string
 
 // The tombstones.
 const (
-	// ResultTooLarge: the body succeeded, but its result was over the limit.
-	ResultTooLarge Tombstone = "result_too_large"
-	// Purged: an operator removed the result.
-	Purged Tombstone = "purged"
+	// TombstoneResultTooLarge: the body succeeded, but its result was over the limit.
+	TombstoneResultTooLarge Tombstone = "result_too_large"
+	// TombstonePurged: an operator removed the result.
+	TombstonePurged Tombstone = "purged"
 )
 
 // Origin tells where a call comes from. Only Invocation and Lineage decide
@@ -116,4 +116,4 @@ type Record struct {
 }
 
 // LeaseLive tells whether an execution owned the record when it was read.
-func (r Record) LeaseLive() bool { return r.Status == InProgress && r.LeaseLeft > 0 }
+func (r Record) LeaseLive() bool { return r.Status == StatusInProgress && r.LeaseLeft > 0 }

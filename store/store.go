@@ -51,7 +51,7 @@ type Store interface {
 
 	// Settle ends executions by their tokens: see [Outcome]. A settlement whose
 	// token is no longer the record's changes nothing and is answered with
-	// [Stale]; one that was carried out before is answered with [Applied] again.
+	// [SettledStale]; one that was carried out before is answered with [SettledApplied] again.
 	Settle(ctx context.Context, settlements []Settlement) ([]Settled, error)
 
 	// Get reads one record, or answers an error that wraps [ErrNotFound].

@@ -28,7 +28,7 @@ func reservation(changes ...func(*store.Reservation)) store.Reservation {
 // scheduling that reservation() belongs to.
 func record(changes ...func(*store.Record)) store.Record {
 	r := store.Record{
-		Key: "order-42/charge/1", Version: store.RecordVersion, Status: store.InProgress, Hash: "h1",
+		Key: "order-42/charge/1", Version: store.RecordVersion, Status: store.StatusInProgress, Hash: "h1",
 		Token: store.NewToken(), Policy: store.Reexecute, EffectPossible: true, Acquisitions: 1, LeaseLeft: time.Second,
 		Origin: store.Origin{Lineage: "first", Invocation: "run-1/5/1"},
 	}
@@ -43,8 +43,8 @@ func pending(r *store.Record)           { r.Pending = true }
 func held(r *store.Record)              { r.Held = true }
 func noEffect(r *store.Record)          { r.EffectPossible = false }
 func nonRetryable(r *store.Record)      { r.NonRetryable = true }
-func completed(r *store.Record)         { r.Status, r.EffectPossible = store.Completed, false; late(r) }
-func failed(r *store.Record)            { r.Status = store.Failed; late(r) }
+func completed(r *store.Record)         { r.Status, r.EffectPossible = store.StatusCompleted, false; late(r) }
+func failed(r *store.Record)            { r.Status = store.StatusFailed; late(r) }
 func refuse(r *store.Record)            { r.Policy = store.Refuse }
 func verify(r *store.Record)            { r.Policy = store.Verify }
 func otherLineage(r *store.Record)      { r.Lineage, r.Invocation = "second", "run-2/5/1" }

@@ -88,18 +88,18 @@ func TestSettlementValidate(t *testing.T) {
 	t.Run("every outcome takes its own fields", func(t *testing.T) {
 		t.Parallel()
 		for _, s := range []store.Settlement{
-			{Outcome: store.Complete},
-			{Outcome: store.Complete, Result: []byte{}, ResultSize: 1},
-			{Outcome: store.Complete, Tombstone: store.ResultTooLarge, ResultSize: 1},
-			{Outcome: store.Complete, Tombstone: store.Purged},
-			{Outcome: store.Fail},
-			{Outcome: store.Fail, Failure: []byte("x"), NonRetryable: true, EffectPossible: true},
-			{Outcome: store.Fail, NewGeneration: true},
-			{Outcome: store.Release, EffectPossible: true},
-			{Outcome: store.Release, NewGeneration: true},
-			{Outcome: store.Hold},
-			{Outcome: store.Hold, OwnLease: true},
-			{Outcome: store.Pend, Lease: time.Millisecond},
+			{Outcome: store.OutcomeComplete},
+			{Outcome: store.OutcomeComplete, Result: []byte{}, ResultSize: 1},
+			{Outcome: store.OutcomeComplete, Tombstone: store.TombstoneResultTooLarge, ResultSize: 1},
+			{Outcome: store.OutcomeComplete, Tombstone: store.TombstonePurged},
+			{Outcome: store.OutcomeFail},
+			{Outcome: store.OutcomeFail, Failure: []byte("x"), NonRetryable: true, EffectPossible: true},
+			{Outcome: store.OutcomeFail, NewGeneration: true},
+			{Outcome: store.OutcomeRelease, EffectPossible: true},
+			{Outcome: store.OutcomeRelease, NewGeneration: true},
+			{Outcome: store.OutcomeHold},
+			{Outcome: store.OutcomeHold, OwnLease: true},
+			{Outcome: store.OutcomePend, Lease: time.Millisecond},
 		} {
 			s.Key, s.Token = "k", token
 			require.NoError(t, s.Validate(), "%+v", s)
@@ -108,22 +108,22 @@ func TestSettlementValidate(t *testing.T) {
 
 	t.Run("a field of another outcome is named, and so is the outcome", func(t *testing.T) {
 		t.Parallel()
-		for _, outcome := range []store.Outcome{store.Complete, store.Fail, store.Release, store.Hold, store.Pend} {
+		for _, outcome := range []store.Outcome{store.OutcomeComplete, store.OutcomeFail, store.OutcomeRelease, store.OutcomeHold, store.OutcomePend} {
 			wrong := map[string]store.Settlement{}
-			if outcome != store.Complete {
+			if outcome != store.OutcomeComplete {
 				wrong["Result"] = store.Settlement{Result: []byte{}}
 				wrong["ResultSize"] = store.Settlement{ResultSize: 1}
-				wrong["Tombstone"] = store.Settlement{Tombstone: store.Purged}
+				wrong["Tombstone"] = store.Settlement{Tombstone: store.TombstonePurged}
 			}
-			if outcome != store.Fail {
+			if outcome != store.OutcomeFail {
 				wrong["Failure"] = store.Settlement{Failure: []byte{}}
 				wrong["NonRetryable"] = store.Settlement{NonRetryable: true}
 			}
-			if outcome != store.Fail && outcome != store.Release {
+			if outcome != store.OutcomeFail && outcome != store.OutcomeRelease {
 				wrong["EffectPossible"] = store.Settlement{EffectPossible: true}
 				wrong["NewGeneration"] = store.Settlement{NewGeneration: true}
 			}
-			if outcome != store.Hold {
+			if outcome != store.OutcomeHold {
 				wrong["OwnLease"] = store.Settlement{OwnLease: true}
 			}
 			for field, s := range wrong {
@@ -138,12 +138,12 @@ func TestSettlementValidate(t *testing.T) {
 		t.Parallel()
 		for field, s := range map[string]store.Settlement{
 			"Outcome":       {Token: token},
-			"Outcome(6)":    {Token: token, Outcome: store.Pend + 1},
-			"Token":         {Outcome: store.Complete},
-			"Tombstone":     {Token: token, Outcome: store.Complete, Tombstone: store.Purged, Result: []byte{}},
-			"unknown Tomb":  {Token: token, Outcome: store.Complete, Tombstone: "lost"},
-			"NewGeneration": {Token: token, Outcome: store.Fail, EffectPossible: true, NewGeneration: true},
-			"Lease":         {Token: token, Outcome: store.Pend, Lease: time.Millisecond - 1},
+			"Outcome(6)":    {Token: token, Outcome: store.OutcomePend + 1},
+			"Token":         {Outcome: store.OutcomeComplete},
+			"Tombstone":     {Token: token, Outcome: store.OutcomeComplete, Tombstone: store.TombstonePurged, Result: []byte{}},
+			"unknown Tomb":  {Token: token, Outcome: store.OutcomeComplete, Tombstone: "lost"},
+			"NewGeneration": {Token: token, Outcome: store.OutcomeFail, EffectPossible: true, NewGeneration: true},
+			"Lease":         {Token: token, Outcome: store.OutcomePend, Lease: time.Millisecond - 1},
 		} {
 			requireInvalid(t, s.Validate(), field)
 		}

@@ -76,7 +76,7 @@ func (c *Cell) end(a Account) end {
 	switch {
 	case a.Err == nil && slices.Contains(a.Charges, a.ChargeID) && c.agrees(a):
 		return paid
-	case a.Refused() && c.Policy == store.Refuse && len(a.Records) == 1 && (a.Records[0].Held || a.Records[0].Status == store.Completed):
+	case a.Refused() && c.Policy == store.Refuse && len(a.Records) == 1 && (a.Records[0].Held || a.Records[0].Status == store.StatusCompleted):
 		// Completed: the owner, which was thought dead, has finished after all.
 		return held
 	default:
@@ -89,7 +89,7 @@ func (c *Cell) agrees(a Account) bool {
 	if c.Policy == "" {
 		return true
 	}
-	return len(a.Records) == 1 && a.Records[0].Status == store.Completed && !a.Records[0].Held && a.Records[0].ChargeID == a.ChargeID
+	return len(a.Records) == 1 && a.Records[0].Status == store.StatusCompleted && !a.Records[0].Held && a.Records[0].ChargeID == a.ChargeID
 }
 
 func describe(a Account) string {

@@ -17,9 +17,9 @@ func TestCell(t *testing.T) {
 	t.Parallel()
 	unknown := temporal.NewNonRetryableApplicationError("nobody knows", dedupe.ErrTypeOutcomeUnknown, nil)
 	completed := func(acquisitions int) []crashtest.Entry {
-		return []crashtest.Entry{{Status: store.Completed, Acquisitions: acquisitions, ChargeID: "a"}}
+		return []crashtest.Entry{{Status: store.StatusCompleted, Acquisitions: acquisitions, ChargeID: "a"}}
 	}
-	heldRecord := []crashtest.Entry{{Status: store.InProgress, Held: true, Acquisitions: 1}}
+	heldRecord := []crashtest.Entry{{Status: store.StatusInProgress, Held: true, Acquisitions: 1}}
 	for _, tc := range []struct {
 		name   string
 		cell   crashtest.Cell

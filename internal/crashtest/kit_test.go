@@ -126,7 +126,7 @@ func requireOnce(t *testing.T, accounts []crashtest.Account) {
 		require.Equal(t, 1, a.Bodies, "%+v", a)
 		require.Equal(t, []string{a.ChargeID}, a.Charges, "%+v", a)
 		require.Len(t, a.Records, 1, "%+v", a)
-		require.Equal(t, store.Completed, a.Records[0].Status, "%+v", a)
+		require.Equal(t, store.StatusCompleted, a.Records[0].Status, "%+v", a)
 		require.Equal(t, a.ChargeID, a.Records[0].ChargeID, "%+v", a)
 	}
 }

@@ -27,7 +27,7 @@ func (m *mortalStore) Reserve(ctx context.Context, reservations []store.Reservat
 func (m *mortalStore) Settle(ctx context.Context, settlements []store.Settlement) ([]store.Settled, error) {
 	settled, err := m.Store.Settle(ctx, settlements)
 	for i, s := range settlements {
-		if err == nil && s.Outcome == store.Complete && settled[i] == store.Applied && m.plan.dies(BeforeReport, s.Key) {
+		if err == nil && s.Outcome == store.OutcomeComplete && settled[i] == store.SettledApplied && m.plan.dies(BeforeReport, s.Key) {
 			m.die()
 		}
 	}

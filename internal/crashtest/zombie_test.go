@@ -44,7 +44,7 @@ func TestASuspendedWorkerCannotSettleWhatItsSuccessorHas(t *testing.T) {
 		require.NoError(t, a.Err)
 		require.Equal(t, 2, a.Bodies)
 		require.Equal(t, a.Charges[0], a.ChargeID, "the successor's charge, which came first")
-		require.Equal(t, []crashtest.Entry{{Status: store.Completed, Acquisitions: 2, ChargeID: a.ChargeID}}, a.Records)
+		require.Equal(t, []crashtest.Entry{{Status: store.StatusCompleted, Acquisitions: 2, ChargeID: a.ChargeID}}, a.Records)
 	}
 	require.Len(t, accounts[0][0].Charges, 1, "a provider that honours keys charges once")
 	require.Len(t, accounts[1][0].Charges, 2, "where keys are ignored, what the suspended worker did stands")

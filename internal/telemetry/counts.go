@@ -114,7 +114,7 @@ const (
 	callCanceled = "canceled"
 )
 
-var renewals = map[store.Renewal]string{store.Renewed: leaseRenewed, store.Lost: leaseLost, store.Locked: leaseLocked}
+var renewals = map[store.Renewal]string{store.LeaseRenewed: leaseRenewed, store.LeaseLost: leaseLost, store.LeaseLocked: leaseLocked}
 
 func (t *Telemetry) makeSets() {
 	t.storeCalls, t.renewed, t.passEnds = map[storeCall]attributes{}, map[string]attributes{}, map[bool]attributes{}

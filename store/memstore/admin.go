@@ -94,7 +94,7 @@ func (s *Store) change(order store.Order, c store.Change, now time.Time) store.R
 // change applies a change that fits.
 func (r *row) change(c store.Change, now time.Time) {
 	if c.Verb == store.VerbPurge {
-		r.record.Result, r.record.Tombstone = nil, store.Purged
+		r.record.Result, r.record.Tombstone = nil, store.TombstonePurged
 		r.record.Token, r.record.UpdatedAt = c.Token, now
 		return
 	}
@@ -102,10 +102,10 @@ func (r *row) change(c store.Change, now time.Time) {
 	r.record.Result, r.record.ResultSize, r.record.Tombstone = nil, 0, ""
 	switch c.Verb {
 	case store.VerbComplete:
-		r.record.Status, failure = store.Completed, nil
+		r.record.Status, failure = store.StatusCompleted, nil
 		r.record.Result, r.record.ResultSize = bytes.Clone(c.Result), int64(len(c.Result))
 	case store.VerbFail:
-		r.record.Status, failure = store.Failed, bytes.Clone(c.Failure)
+		r.record.Status, failure = store.StatusFailed, bytes.Clone(c.Failure)
 	}
 	if c.FreshKey {
 		r.record.Generation++

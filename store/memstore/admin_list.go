@@ -46,7 +46,7 @@ func selects(q store.Query, e store.Entry) bool {
 	return (len(q.Ranges) == 0 || slices.ContainsFunc(q.Ranges, within)) &&
 		(!q.Held || e.Held) && (!q.Pending || e.Pending) &&
 		(!q.EffectPossible || e.EffectPossible && !e.LeaseLive()) &&
-		(!q.PastLease || e.Status == store.InProgress && !e.LeaseLive()) &&
+		(!q.PastLease || e.Status == store.StatusInProgress && !e.LeaseLive()) &&
 		same(string(q.Status), string(e.Status)) && same(q.Namespace, e.Namespace) && same(q.WorkflowID, e.WorkflowID) &&
 		same(q.RunID, e.RunID) && same(q.ActivityType, e.ActivityType) && e.Key > q.After
 }
@@ -102,9 +102,9 @@ func (a *Admin) Stats(ctx context.Context, _ store.StatsOptions) (store.Stats, e
 
 func count(c *store.Counts, e store.Entry, expired bool) {
 	for n, is := range map[*int64]bool{
-		&c.Records: true, &c.InProgress: e.Status == store.InProgress, &c.Completed: e.Status == store.Completed,
-		&c.Failed: e.Status == store.Failed, &c.Live: e.LeaseLive(),
-		&c.PastLease: e.Status == store.InProgress && !e.LeaseLive(), &c.Pending: e.Pending, &c.Held: e.Held,
+		&c.Records: true, &c.InProgress: e.Status == store.StatusInProgress, &c.Completed: e.Status == store.StatusCompleted,
+		&c.Failed: e.Status == store.StatusFailed, &c.Live: e.LeaseLive(),
+		&c.PastLease: e.Status == store.StatusInProgress && !e.LeaseLive(), &c.Pending: e.Pending, &c.Held: e.Held,
 		&c.EffectPossible: e.EffectPossible && !e.LeaseLive(), &c.Tombstones: e.Tombstone != "", &c.Expired: expired,
 	} {
 		if is {

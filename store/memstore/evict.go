@@ -79,7 +79,7 @@ func (r *row) removable() bool {
 
 // removableFrom is when retention is over and no lease is live.
 func (r *row) removableFrom() time.Time {
-	if r.record.Status == store.InProgress && !r.givenUp && r.leaseEnd.After(r.record.ExpiresAt) {
+	if r.record.Status == store.StatusInProgress && !r.givenUp && r.leaseEnd.After(r.record.ExpiresAt) {
 		return r.leaseEnd
 	}
 	return r.record.ExpiresAt

@@ -74,5 +74,5 @@ func (s *Store) Acquire(ctx context.Context, acquisitions []store.Acquisition) (
 // hits tells whether the row is still the one that was decided upon, and free.
 func hits(a store.Acquisition, r *row, now time.Time) bool {
 	return r.record.Token == a.SeenToken && r.record.Status == a.SeenStatus && r.record.Held == a.SeenHeld &&
-		r.record.Status != store.Completed && !r.leaseLive(now)
+		r.record.Status != store.StatusCompleted && !r.leaseLive(now)
 }

@@ -41,7 +41,7 @@ func (r *row) read(now time.Time) store.Record {
 func wall(t time.Time) time.Time { return t.UTC().Round(0) }
 
 func (r *row) leaseLive(now time.Time) bool {
-	return r.record.Status == store.InProgress && !r.givenUp && r.leaseEnd.After(now)
+	return r.record.Status == store.StatusInProgress && !r.givenUp && r.leaseEnd.After(now)
 }
 
 // own gives the row to the execution that the reservation names. What is
@@ -55,7 +55,7 @@ func (r *row) own(from store.Reservation, now time.Time) {
 	r.record = store.Record{
 		Key:            from.Key,
 		Version:        r.record.Version,
-		Status:         store.InProgress,
+		Status:         store.StatusInProgress,
 		Hash:           from.Hashes[0],
 		Token:          from.Token,
 		Policy:         from.Policy,

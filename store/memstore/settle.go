@@ -24,9 +24,9 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 		r, ok := s.rows[t.Key]
 		switch {
 		case !ok:
-			answers[i] = store.Missing
+			answers[i] = store.SettledMissing
 		case r.record.Token != t.Token:
-			answers[i] = store.Stale
+			answers[i] = store.SettledStale
 		default:
 			answers[i] = r.settle(t, now)
 			s.doomed.place(r)
@@ -39,28 +39,28 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 // that comes again is written again, with the same effect.
 func (r *row) settle(t store.Settlement, now time.Time) store.Settled {
 	switch t.Outcome {
-	case store.Complete:
+	case store.OutcomeComplete:
 		return r.complete(t, now)
-	case store.Hold:
+	case store.OutcomeHold:
 		return r.hold(t, now)
-	case store.Fail:
+	case store.OutcomeFail:
 		switch r.record.Status {
-		case store.Completed:
-			return store.Stale
-		case store.Failed:
+		case store.StatusCompleted:
+			return store.SettledStale
+		case store.StatusFailed:
 			return r.settledAs(r.record.NonRetryable == t.NonRetryable && r.record.EffectPossible == t.EffectPossible &&
 				bytes.Equal(r.record.Failure, t.Failure))
 		}
-		r.record.Status = store.Failed
+		r.record.Status = store.StatusFailed
 		r.record.Failure, r.record.NonRetryable = bytes.Clone(t.Failure), t.NonRetryable
 		r.giveUp(t, now)
-		return store.Applied
-	case store.Release:
-		if r.record.Status != store.InProgress {
-			return store.Stale
+		return store.SettledApplied
+	case store.OutcomeRelease:
+		if r.record.Status != store.StatusInProgress {
+			return store.SettledStale
 		}
 		r.giveUp(t, now)
-		return store.Applied
+		return store.SettledApplied
 	default:
 		return r.pend(t, now)
 	}
@@ -70,36 +70,36 @@ func (r *row) settle(t store.Settlement, now time.Time) store.Settled {
 // first one stays, and only a repetition of it was applied.
 func (r *row) settledAs(same bool) store.Settled {
 	if same {
-		return store.Applied
+		return store.SettledApplied
 	}
-	return store.Stale
+	return store.SettledStale
 }
 
 func (r *row) pend(t store.Settlement, now time.Time) store.Settled {
 	switch {
-	case r.record.Status != store.InProgress:
-		return store.Stale
+	case r.record.Status != store.StatusInProgress:
+		return store.SettledStale
 	case r.record.Pending && r.leaseLive(now) && r.pendingFor == t.Lease:
-		return store.Applied // repeated: the wait has begun already
+		return store.SettledApplied // repeated: the wait has begun already
 	}
 	r.record.Pending, r.record.UpdatedAt = true, now
 	r.leaseEnd, r.leaseFor, r.givenUp, r.pendingFor = now.Add(t.Lease), t.Lease, false, t.Lease
-	return store.Applied
+	return store.SettledApplied
 }
 
 func (r *row) complete(t store.Settlement, now time.Time) store.Settled {
 	switch r.record.Status {
-	case store.Completed:
+	case store.StatusCompleted:
 		return r.settledAs(bytes.Equal(r.record.Result, t.Result) && (r.record.Result == nil) == (t.Result == nil) &&
 			r.record.Tombstone == t.Tombstone)
-	case store.Failed:
-		return store.Stale
+	case store.StatusFailed:
+		return store.SettledStale
 	}
-	r.record.Status = store.Completed
+	r.record.Status = store.StatusCompleted
 	r.record.Result, r.record.ResultSize, r.record.Tombstone = bytes.Clone(t.Result), t.ResultSize, t.Tombstone
 	r.record.EffectPossible, r.record.Held, r.record.Pending = false, false, false
 	r.leaseEnd, r.record.UpdatedAt = now, now
-	return store.Applied
+	return store.SettledApplied
 }
 
 // giveUp ends an execution without a result. An acquisition makes an effect
@@ -119,11 +119,11 @@ func (r *row) hold(t store.Settlement, now time.Time) store.Settled {
 	live := r.leaseLive(now)
 	switch {
 	case !r.record.EffectPossible: // completed, or free to run
-		return store.Stale
+		return store.SettledStale
 	case r.record.Held && !(live && t.OwnLease):
-		return store.Applied
+		return store.SettledApplied
 	case live && !t.OwnLease:
-		return store.Stale
+		return store.SettledStale
 	}
 	if !r.record.Held {
 		r.heldSince = now
@@ -132,5 +132,5 @@ func (r *row) hold(t store.Settlement, now time.Time) store.Settled {
 	if live {
 		r.leaseEnd, r.givenUp = now, true
 	}
-	return store.Applied
+	return store.SettledApplied
 }

@@ -86,7 +86,7 @@ func TestWhetherAnErrorSaysThatNothingWasChanged(t *testing.T) {
 			}
 			r := reservation("a")
 			_, err := s.Admin().Resolve(t.Context(), store.Order{Actor: "ann", Reason: "x"}, []store.Change{{
-				Key: r.Key, Verb: store.VerbRelease, Keep: time.Hour, Token: store.NewToken(), Seen: store.Seen{Token: r.Token, Status: store.Failed, Held: true},
+				Key: r.Key, Verb: store.VerbRelease, Keep: time.Hour, Token: store.NewToken(), Seen: store.Seen{Token: r.Token, Status: store.StatusFailed, Held: true},
 			}})
 			require.Error(t, err)
 			require.Equal(t, c.want, pgstore.Unchanged(err), err)
@@ -110,7 +110,7 @@ func operated(t *testing.T, b bundle, key string) {
 	given := func(c *store.Change) { c.Result = []byte{0, 0xff, '\''} }
 	require.Equal(t, store.ResolvedDone, b.resolve(t, b.change(t, key, store.VerbComplete, given)))
 	require.Equal(t, []byte{0, 0xff, '\''}, get(t, b.store, r).Result)
-	listed, err := a.List(t.Context(), store.Query{Status: store.Completed, Limit: 10, Ranges: []store.KeyRange{store.KeysWithPrefix(key)}})
+	listed, err := a.List(t.Context(), store.Query{Status: store.StatusCompleted, Limit: 10, Ranges: []store.KeyRange{store.KeysWithPrefix(key)}})
 	require.NoError(t, err)
 	require.Equal(t, []string{key}, keysOf(listed))
 	require.Equal(t, store.ResolvedDone, b.resolve(t, b.change(t, key, store.VerbPurge)))

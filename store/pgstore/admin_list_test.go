@@ -157,17 +157,17 @@ func TestList(t *testing.T) {
 			settle(t, b.store, complete(r, "s3cret"))
 		case 3:
 			insert(t, b.store, r)
-			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Fail, Failure: []byte("s3cret")}))
+			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("s3cret")}))
 		case 4:
 			insert(t, b.store, r)
-			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Pend, Lease: 10 * time.Hour}))
+			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomePend, Lease: 10 * time.Hour}))
 		case 5:
 			r.ActivityType = "Refund"
 			insert(t, b.store, r)
 		case 6:
 			r.Namespace, r.WorkflowID = "", ""
 			insert(t, b.store, r)
-			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Fail, Failure: []byte("s3cret"), EffectPossible: true}))
+			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("s3cret"), EffectPossible: true}))
 		}
 		advance(time.Second)
 	}
@@ -181,12 +181,12 @@ func TestList(t *testing.T) {
 		"the worklist, the oldest first":       {store.Query{Held: true}, []string{"key-1", "key-0"}},
 		"the worklist of a workflow":           {store.Query{Held: true, WorkflowID: "order-0"}, []string{"key-0"}},
 		"the worklist of a range":              {store.Query{Held: true, Ranges: []store.KeyRange{store.KeysWithPrefix("key-0")}}, []string{"key-0"}},
-		"by status":                            {store.Query{Status: store.Failed}, []string{"key-3", "key-6"}},
+		"by status":                            {store.Query{Status: store.StatusFailed}, []string{"key-3", "key-6"}},
 		"by workflow":                          {store.Query{WorkflowID: "order-1"}, []string{"key-1", "key-3", "key-5"}},
 		"by run":                               {store.Query{RunID: "run-2"}, []string{"key-2"}},
 		"by activity":                          {store.Query{ActivityType: "Refund"}, []string{"key-5"}},
 		"by namespace":                         {store.Query{Namespace: "test"}, nil},
-		"by all of them":                       {store.Query{Namespace: "prod", WorkflowID: "order-1", ActivityType: "ChargePayment", Status: store.InProgress}, []string{"key-1"}},
+		"by all of them":                       {store.Query{Namespace: "prod", WorkflowID: "order-1", ActivityType: "ChargePayment", Status: store.StatusInProgress}, []string{"key-1"}},
 		"what is pending":                      {store.Query{Pending: true}, []string{"key-4"}},
 		"what is past its lease":               {store.Query{PastLease: true}, []string{"key-0", "key-1"}},
 		"what nobody knows, held or not":       {store.Query{EffectPossible: true}, []string{"key-0", "key-1", "key-6"}},
@@ -257,13 +257,13 @@ func TestStats(t *testing.T) {
 	live, pending, dead := reservation("live"), refund(reservation("pending")), refund(underPolicy("dead", store.Refuse))
 	live.Lease, live.Retention = 100*time.Hour, 200*time.Hour
 	insert(t, b.store, live, pending, dead)
-	settle(t, b.store, settlement(pending, store.Settlement{Outcome: store.Pend, Lease: 100 * time.Hour}))
+	settle(t, b.store, settlement(pending, store.Settlement{Outcome: store.OutcomePend, Lease: 100 * time.Hour}))
 	large := refund(reservation("large"))
 	insert(t, b.store, large)
-	settle(t, b.store, settlement(large, store.Settlement{Outcome: store.Complete, Tombstone: store.ResultTooLarge}))
+	settle(t, b.store, settlement(large, store.Settlement{Outcome: store.OutcomeComplete, Tombstone: store.TombstoneResultTooLarge}))
 	failed := refund(reservation("failed"))
 	insert(t, b.store, failed)
-	settle(t, b.store, settlement(failed, store.Settlement{Outcome: store.Fail, Failure: []byte("f")}))
+	settle(t, b.store, settlement(failed, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("f")}))
 	advance(2 * time.Hour) // retention is an hour
 
 	st, err := a.Stats(t.Context(), store.StatsOptions{})

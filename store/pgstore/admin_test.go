@@ -21,8 +21,8 @@ var order = store.Order{Actor: "ann@ops", Reason: "provider says it never happen
 func (b bundle) hold(t *testing.T, r store.Reservation) {
 	t.Helper()
 	insert(t, b.store, r)
-	require.Equal(t, []store.Settled{store.Applied},
-		settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Hold, OwnLease: true})))
+	require.Equal(t, []store.Settled{store.SettledApplied},
+		settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomeHold, OwnLease: true})))
 }
 
 // look reads one record as an operator does.
@@ -116,7 +116,7 @@ func TestResolve(t *testing.T) {
 		r := underPolicy("failed", store.Refuse)
 		insert(t, b.store, r)
 		settle(t, b.store, settlement(r, store.Settlement{
-			Outcome: store.Fail, Failure: []byte("timeout"), EffectPossible: true,
+			Outcome: store.OutcomeFail, Failure: []byte("timeout"), EffectPossible: true,
 		}))
 		require.Equal(t, store.ActUnknown, b.decide(t, r))
 		require.Equal(t, store.ResolvedDone, b.resolve(t, b.change(t, r.Key, store.VerbRelease)))
@@ -128,7 +128,7 @@ func TestResolve(t *testing.T) {
 		t.Parallel()
 		r := reservation("final")
 		insert(t, b.store, r)
-		settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Fail, Failure: []byte("declined"), NonRetryable: true}))
+		settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("declined"), NonRetryable: true}))
 		require.Equal(t, store.ActReplayFailure, b.decide(t, r))
 		require.Equal(t, store.ResolvedDone, b.resolve(t, b.change(t, r.Key, store.VerbRelease)))
 		require.Equal(t, store.ActAcquire, b.decide(t, r))
@@ -154,7 +154,7 @@ func TestResolve(t *testing.T) {
 		t.Parallel()
 		r := reservation("tombstone")
 		insert(t, b.store, r)
-		settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Complete, Tombstone: store.ResultTooLarge, ResultSize: 9 << 20}))
+		settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomeComplete, Tombstone: store.TombstoneResultTooLarge, ResultSize: 9 << 20}))
 		given := func(c *store.Change) { c.Result = []byte("short") }
 		require.Equal(t, store.ResolvedDone, b.resolve(t, b.change(t, r.Key, store.VerbComplete, given)))
 		got := get(t, b.store, r)
@@ -194,9 +194,9 @@ func TestResolve(t *testing.T) {
 		require.Equal(t, store.ActReplay, b.decide(t, r))
 		got := get(t, b.store, r)
 		require.Nil(t, got.Result)
-		require.Equal(t, store.Purged, got.Tombstone)
+		require.Equal(t, store.TombstonePurged, got.Tombstone)
 		// Its owner, whose answer was lost, changes nothing.
-		require.Equal(t, []store.Settled{store.Stale}, settle(t, b.store, complete(r, "s3cret")))
+		require.Equal(t, []store.Settled{store.SettledStale}, settle(t, b.store, complete(r, "s3cret")))
 	})
 
 	t.Run("delete removes the record, with its trail left behind", func(t *testing.T) {
@@ -234,8 +234,8 @@ func TestALiveLeaseIsLeftAloneUnlessForced(t *testing.T) {
 			require.Equal(t, store.ResolvedDone, b.resolve(t, b.change(t, r.Key, verb, force)))
 			renewed, err := b.store.Renew(t.Context(), []store.Lease{leaseOf(r)})
 			require.NoError(t, err)
-			require.Equal(t, []store.Renewal{store.Lost}, renewed, "the body is cancelled")
-			require.Equal(t, []store.Settled{store.Stale}, settle(t, b.store, complete(r, "late")), "and cannot record")
+			require.Equal(t, []store.Renewal{store.LeaseLost}, renewed, "the body is cancelled")
+			require.Equal(t, []store.Settled{store.SettledStale}, settle(t, b.store, complete(r, "late")), "and cannot record")
 		})
 	}
 	t.Run("delete", func(t *testing.T) {
@@ -248,12 +248,12 @@ func TestALiveLeaseIsLeftAloneUnlessForced(t *testing.T) {
 		t.Parallel()
 		r := reservation("pending")
 		insert(t, b.store, r)
-		settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Pend, Lease: time.Minute}))
+		settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomePend, Lease: time.Minute}))
 		require.Equal(t, store.ResolvedLive, b.resolve(t, b.change(t, r.Key, store.VerbRelease)))
 		force := func(c *store.Change) { c.Force = true }
 		require.Equal(t, store.ResolvedDone, b.resolve(t, b.change(t, r.Key, store.VerbRelease, force)))
 		require.False(t, b.look(t, r.Key).Pending)
-		require.Equal(t, []store.Settled{store.Stale}, settle(t, b.store, complete(r, "late")), "whoever completes it from outside is told")
+		require.Equal(t, []store.Settled{store.SettledStale}, settle(t, b.store, complete(r, "late")), "whoever completes it from outside is told")
 		require.Equal(t, store.ActAcquire, b.decide(t, r))
 	})
 }
@@ -264,7 +264,7 @@ func TestAChangeBetweenLookAndActIsNotTouched(t *testing.T) {
 	for name, between := range map[string]func(*testing.T, store.Reservation){
 		"a new owner": func(t *testing.T, r store.Reservation) {
 			got, err := b.store.Acquire(t.Context(), []store.Acquisition{
-				{Reservation: again(r), SeenToken: r.Token, SeenStatus: store.InProgress, SeenHeld: true},
+				{Reservation: again(r), SeenToken: r.Token, SeenStatus: store.StatusInProgress, SeenHeld: true},
 			})
 			require.NoError(t, err)
 			require.True(t, got[0].OK)
@@ -272,20 +272,20 @@ func TestAChangeBetweenLookAndActIsNotTouched(t *testing.T) {
 		"a new owner, that is just as dead": func(t *testing.T, r store.Reservation) {
 			next := again(r)
 			got, err := b.store.Acquire(t.Context(), []store.Acquisition{
-				{Reservation: next, SeenToken: r.Token, SeenStatus: store.InProgress, SeenHeld: true},
+				{Reservation: next, SeenToken: r.Token, SeenStatus: store.StatusInProgress, SeenHeld: true},
 			})
 			require.NoError(t, err)
 			require.True(t, got[0].OK)
-			settle(t, b.store, settlement(next, store.Settlement{Outcome: store.Hold, OwnLease: true}))
+			settle(t, b.store, settlement(next, store.Settlement{Outcome: store.OutcomeHold, OwnLease: true}))
 		},
 		"its owner came back with the result": func(t *testing.T, r store.Reservation) {
 			settle(t, b.store, complete(r, "the truth"))
 		},
 		"its owner came back with a failure": func(t *testing.T, r store.Reservation) {
-			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Fail, Failure: []byte("f")}))
+			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("f")}))
 		},
 		"its owner has released it": func(t *testing.T, r store.Reservation) {
-			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Release}))
+			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomeRelease}))
 		},
 		"another operator": func(t *testing.T, r store.Reservation) {
 			require.Equal(t, store.ResolvedDone, b.resolve(t, b.change(t, r.Key, store.VerbFail)))

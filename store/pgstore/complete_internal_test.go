@@ -61,7 +61,7 @@ func TestTheShortWayOfCompletingDoesWhatTheLongOneDoes(t *testing.T) {
 
 	settlements := []store.Settlement{
 		{}, {Result: []byte{}}, {Result: []byte("paid"), ResultSize: 4}, {Result: []byte{0, 255}, ResultSize: 7},
-		{Tombstone: store.ResultTooLarge, ResultSize: 1 << 40}, {Tombstone: store.Purged},
+		{Tombstone: store.TombstoneResultTooLarge, ResultSize: 1 << 40}, {Tombstone: store.TombstonePurged},
 	}
 	token, other := store.NewToken(), store.NewToken()
 	_, err := pool.Exec(t.Context(), stoppedClock)
@@ -71,7 +71,7 @@ func TestTheShortWayOfCompletingDoesWhatTheLongOneDoes(t *testing.T) {
 	var rows []store.Settlement
 	for n := range int(tag.RowsAffected()/2) + 1 { // and one that is absent
 		row := settlements[n%len(settlements)]
-		row.Key, row.Token, row.Outcome = fmt.Sprint(n), token, store.Complete
+		row.Key, row.Token, row.Outcome = fmt.Sprint(n), token, store.OutcomeComplete
 		rows = append(rows, row)
 	}
 	rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })

@@ -28,7 +28,7 @@ func BenchmarkEvictBehindHeldRecords(b *testing.B) {
 			s := setup(b, pgstore.Options{CallTimeout: time.Minute})
 			stuck, free := reservation("held"), reservation("free")
 			insert(b, s.store, stuck, free)
-			hold := settlement(stuck, store.Settlement{Outcome: store.Hold, OwnLease: true})
+			hold := settlement(stuck, store.Settlement{Outcome: store.OutcomeHold, OwnLease: true})
 			_, err := s.store.Settle(b.Context(), []store.Settlement{hold, complete(free, "paid")})
 			require.NoError(b, err)
 			execute(b, s.pool, clones, "held", held)

@@ -71,7 +71,7 @@ func TestEvictionReadsNoMoreThanItMust(t *testing.T) {
 		for _, r := range rs {
 			settle(t, b.store, complete(r, "paid"))
 		}
-		settle(t, b.store, settlement(stuck, store.Settlement{Outcome: store.Hold, OwnLease: true}))
+		settle(t, b.store, settlement(stuck, store.Settlement{Outcome: store.OutcomeHold, OwnLease: true}))
 		execute(t, b.pool, over)
 		execute(t, b.pool, `UPDATE idempotency_records SET expires_at = now() - interval '1 hour' + key::integer * interval '1 s' WHERE key <> 'held'`)
 		execute(t, b.pool, `UPDATE idempotency_records SET expires_at = now() - interval '1 day' WHERE key = 'held'`)
@@ -103,17 +103,17 @@ func TestEvictionKeepsWhatChangedAfterItBegan(t *testing.T) {
 			t.Helper()
 			got, err := s.Renew(t.Context(), []store.Lease{leaseOf(r)})
 			require.NoError(t, err)
-			require.Equal(t, []store.Renewal{store.Renewed}, got)
+			require.Equal(t, []store.Renewal{store.LeaseRenewed}, got)
 		},
 		"a record that was taken over": func(t *testing.T, s store.Store, r store.Reservation) {
 			t.Helper()
-			got, err := s.Acquire(t.Context(), []store.Acquisition{{Reservation: again(r), SeenToken: r.Token, SeenStatus: store.InProgress}})
+			got, err := s.Acquire(t.Context(), []store.Acquisition{{Reservation: again(r), SeenToken: r.Token, SeenStatus: store.StatusInProgress}})
 			require.NoError(t, err)
 			require.True(t, got[0].OK)
 		},
 		"a record that was held": func(t *testing.T, s store.Store, r store.Reservation) {
 			t.Helper()
-			settle(t, s, settlement(r, store.Settlement{Outcome: store.Hold}))
+			settle(t, s, settlement(r, store.Settlement{Outcome: store.OutcomeHold}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,9 +153,9 @@ func TestARecordUnderEvictionIsNotRenewed(t *testing.T) {
 	tx := b.begin(t, `DELETE FROM idempotency_records WHERE key = $1`, r.Key)
 	got, err := b.store.Renew(t.Context(), []store.Lease{leaseOf(r)})
 	require.NoError(t, err)
-	require.Equal(t, []store.Renewal{store.Locked}, got, "nothing is known yet")
+	require.Equal(t, []store.Renewal{store.LeaseLocked}, got, "nothing is known yet")
 	require.NoError(t, tx.Commit(t.Context()))
 	got, err = b.store.Renew(t.Context(), []store.Lease{leaseOf(r)})
 	require.NoError(t, err)
-	require.Equal(t, []store.Renewal{store.Lost}, got)
+	require.Equal(t, []store.Renewal{store.LeaseLost}, got)
 }

@@ -87,7 +87,7 @@ func writeAndKeep(ctx context.Context, s store.Store, group, round, batch int, l
 		leases, kept = kept, nil
 		for i, l := range leases {
 			switch {
-			case renewals[i] == store.Renewed, again > 0 && renewals[i] == store.Locked:
+			case renewals[i] == store.LeaseRenewed, again > 0 && renewals[i] == store.LeaseLocked:
 				// An evictor that saw the record before it was renewed locks it,
 				// looks again, and leaves it.
 				kept = append(kept, l)
@@ -100,14 +100,14 @@ func writeAndKeep(ctx context.Context, s store.Store, group, round, batch int, l
 	}
 	var ends []store.Settlement
 	for _, l := range kept {
-		ends = append(ends, store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Complete, Result: []byte("paid")})
+		ends = append(ends, store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.OutcomeComplete, Result: []byte("paid")})
 	}
 	settled, err := s.Settle(ctx, ends)
 	if err != nil {
 		return err
 	}
 	for i, answer := range settled {
-		if answer != store.Applied {
+		if answer != store.SettledApplied {
 			return fmt.Errorf("%q was renewed for a minute, and its completion was answered with %d", ends[i].Key, answer)
 		}
 		completed.Add(1)

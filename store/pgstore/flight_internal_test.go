@@ -63,14 +63,14 @@ func newFlown(t *testing.T, s *Store, prefix string) *flown {
 	}
 	_, err := s.Reserve(t.Context(), []store.Reservation{f.released, f.completed})
 	require.NoError(t, err)
-	_, err = s.Settle(t.Context(), []store.Settlement{{Key: f.released.Key, Token: f.released.Token, Outcome: store.Release}})
+	_, err = s.Settle(t.Context(), []store.Settlement{{Key: f.released.Key, Token: f.released.Token, Outcome: store.OutcomeRelease}})
 	require.NoError(t, err)
 	seen := f.released.Token
 	f.released.Token = store.NewToken()
 	f.statements = []statement{
 		s.reserve([]store.Reservation{f.reserved}, f.found[:]),
-		s.acquire([]store.Acquisition{{Reservation: f.released, SeenToken: seen, SeenStatus: store.InProgress}}, f.acquired[:]),
-		s.settle([]store.Settlement{{Key: f.completed.Key, Token: f.completed.Token, Outcome: store.Complete, Result: []byte("paid")}}, f.settled[:]),
+		s.acquire([]store.Acquisition{{Reservation: f.released, SeenToken: seen, SeenStatus: store.StatusInProgress}}, f.acquired[:]),
+		s.settle([]store.Settlement{{Key: f.completed.Key, Token: f.completed.Token, Outcome: store.OutcomeComplete, Result: []byte("paid")}}, f.settled[:]),
 	}
 	return f
 }
@@ -91,7 +91,7 @@ func requireStatus(t *testing.T, s *Store, r store.Reservation, want store.Statu
 func (f *flown) requireUnflown(t *testing.T, s *Store) {
 	t.Helper()
 	requireStatus(t, s, f.reserved, "")
-	requireStatus(t, s, f.completed, store.InProgress)
+	requireStatus(t, s, f.completed, store.StatusInProgress)
 	got, err := s.Get(t.Context(), f.released.Key)
 	require.NoError(t, err)
 	require.NotEqual(t, f.released.Token, got.Token)
@@ -115,9 +115,9 @@ func TestAFlightIsOneTransaction(t *testing.T) {
 				}
 				require.True(t, f.found[0].Inserted)
 				require.True(t, f.acquired[0].OK)
-				require.Equal(t, store.Applied, f.settled[0])
-				requireStatus(t, s, f.reserved, store.InProgress)
-				requireStatus(t, s, f.completed, store.Completed)
+				require.Equal(t, store.SettledApplied, f.settled[0])
+				requireStatus(t, s, f.reserved, store.StatusInProgress)
+				requireStatus(t, s, f.completed, store.StatusCompleted)
 				var transactions int
 				require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(DISTINCT xmin::text) FROM idempotency_records
 					WHERE starts_with(key, $1)`, prefix).Scan(&transactions))

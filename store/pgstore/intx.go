@@ -120,7 +120,7 @@ func (x *inTx) run(ctx context.Context, into any, fn func(pgx.Tx) (any, error)) 
 		x.t.RolledBack()
 		return x.lockError(ctx, err)
 	}
-	if found.Token != x.lease.Token || found.Status != store.InProgress {
+	if found.Token != x.lease.Token || found.Status != store.StatusInProgress {
 		x.rollBack(ctx, tx)
 		x.t.RolledBack()
 		return x.beaten(ctx, found, into)

@@ -108,7 +108,7 @@ func TestInTxCrash(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "receipt", got)
 		require.Equal(t, 1, b.transfers(t))
-		require.Equal(t, store.Completed, get(t, b.store, r).Status)
+		require.Equal(t, store.StatusCompleted, get(t, b.store, r).Status)
 		require.Equal(t, "committed", e.notes[len(e.notes)-1])
 		p.loses.Store(false)
 		far.Close()
@@ -150,8 +150,8 @@ func TestInTxCrash(t *testing.T) {
 		t.Parallel()
 		b, r, stale := setupTx(t)
 		heir := again(r)
-		settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Release, EffectPossible: true}))
-		got, err := b.store.Acquire(t.Context(), []store.Acquisition{{Reservation: heir, SeenToken: r.Token, SeenStatus: store.InProgress}})
+		settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true}))
+		got, err := b.store.Acquire(t.Context(), []store.Acquisition{{Reservation: heir, SeenToken: r.Token, SeenStatus: store.StatusInProgress}})
 		require.NoError(t, err)
 		require.True(t, got[0].OK)
 
@@ -185,7 +185,7 @@ func TestInTxCrash(t *testing.T) {
 		require.NoError(t, outside.Commit(t.Context()))
 		heir := again(r)
 		acquire := func() bool {
-			got, err := b.store.Acquire(t.Context(), []store.Acquisition{{Reservation: heir, SeenToken: r.Token, SeenStatus: store.InProgress}})
+			got, err := b.store.Acquire(t.Context(), []store.Acquisition{{Reservation: heir, SeenToken: r.Token, SeenStatus: store.StatusInProgress}})
 			require.NoError(t, err)
 			return got[0].OK
 		}
@@ -193,7 +193,7 @@ func TestInTxCrash(t *testing.T) {
 			require.Eventually(t, func() bool { return !get(t, b.store, r).LeaseLive() }, 20*time.Second, 10*time.Millisecond)
 			require.False(t, acquire(), "the row is locked")
 			// As an execution under Refuse does, which takes the owner for dead.
-			_, err := b.store.Settle(t.Context(), []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.Hold}})
+			_, err := b.store.Settle(t.Context(), []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.OutcomeHold}})
 			require.ErrorIs(t, err, store.ErrContended, "the owner is alive, and the store within reach")
 			return "", errDeclined
 		})

@@ -39,7 +39,7 @@ func (x *inTx) complete(ctx context.Context, tx pgx.Tx, result, into any) error 
 				return x.t.Serialization(err)
 			}
 			return x.t.Unavailable(x.s.fault(detached, "in tx", s.Key, err))
-		case settled[0] != store.Applied: // not while the lock is ours
+		case settled[0] != store.SettledApplied: // not while the lock is ours
 			x.undo(ctx, tx)
 			return x.t.Lost()
 		}
@@ -89,10 +89,10 @@ func (x *inTx) resolve(ctx context.Context, s store.Settlement, into any, cause 
 	case found.Token != x.lease.Token: // which is never so after a commit
 		x.t.RolledBack()
 		return x.beaten(ctx, found, into)
-	case found.Status == store.Completed && bytes.Equal(found.Result, s.Result):
+	case found.Status == store.StatusCompleted && bytes.Equal(found.Result, s.Result):
 		x.t.Committed()
 		return nil
-	case found.Status == store.InProgress:
+	case found.Status == store.StatusInProgress:
 		x.renew(ctx)
 		x.t.RolledBack()
 		return x.t.Unavailable(lost)

@@ -52,7 +52,7 @@ func (m mockTx) record(r store.Reservation, status store.Status, result []byte) 
 
 func (m mockTx) begins() {
 	m.ExpectBeginTx(pgx.TxOptions{})
-	m.locks(m.r.Token, store.InProgress, nil)
+	m.locks(m.r.Token, store.StatusInProgress, nil)
 	m.ExpectExec("SAVEPOINT dedupe_in_tx; SAVEPOINT").WillReturnResult(pgxmock.NewResult("SAVEPOINT", 0))
 }
 
@@ -112,7 +112,7 @@ func TestMockedInTx(t *testing.T) {
 		"a savepoint that fails": {
 			func(m mockTx) {
 				m.ExpectBeginTx(pgx.TxOptions{})
-				m.locks(m.r.Token, store.InProgress, nil)
+				m.locks(m.r.Token, store.StatusInProgress, nil)
 				m.ExpectExec("SAVEPOINT").WillReturnError(broken)
 				m.ExpectRollback()
 			}, never, errUnavailable, []string{"rolled back"},
@@ -120,7 +120,7 @@ func TestMockedInTx(t *testing.T) {
 		"a record of another owner's": {
 			func(m mockTx) {
 				m.ExpectBeginTx(pgx.TxOptions{})
-				m.locks(store.NewToken(), store.InProgress, nil)
+				m.locks(store.NewToken(), store.StatusInProgress, nil)
 				m.ExpectExec("SAVEPOINT").WillReturnResult(pgxmock.NewResult("SAVEPOINT", 0))
 				m.ExpectRollback()
 			}, never, errLost, []string{"rolled back"},
@@ -128,7 +128,7 @@ func TestMockedInTx(t *testing.T) {
 		"a record that is completed": {
 			func(m mockTx) {
 				m.ExpectBeginTx(pgx.TxOptions{})
-				m.locks(store.NewToken(), store.Completed, result)
+				m.locks(store.NewToken(), store.StatusCompleted, result)
 				m.ExpectExec("SAVEPOINT").WillReturnResult(pgxmock.NewResult("SAVEPOINT", 0))
 				m.ExpectRollback()
 			}, never, nil, []string{"rolled back"},
@@ -196,7 +196,7 @@ func TestMockedInTx(t *testing.T) {
 				m.expect("settle").WillReturnRows(answers("applied"))
 				m.ExpectCommit().WillReturnError(broken)
 				m.expectLock("lock_timeout").WillReturnError(&pgconn.PgError{Code: "55P03"})
-				m.expectLock("lock_timeout").WillReturnRows(m.record(m.r, store.Completed, result))
+				m.expectLock("lock_timeout").WillReturnRows(m.record(m.r, store.StatusCompleted, result))
 			}, paid, nil, []string{"committing", "committed"},
 		},
 		"a commit without an answer that was not": {
@@ -205,7 +205,7 @@ func TestMockedInTx(t *testing.T) {
 				m.ends()
 				m.expect("settle").WillReturnRows(answers("applied"))
 				m.ExpectCommit().WillReturnError(io.EOF)
-				m.expectLock("lock_timeout").WillReturnRows(m.record(m.r, store.InProgress, nil))
+				m.expectLock("lock_timeout").WillReturnRows(m.record(m.r, store.StatusInProgress, nil))
 				m.expect("renew").WillReturnRows(answers("renewed"))
 			}, paid, errUnavailable, []string{"committing", "rolled back"},
 		},
@@ -215,7 +215,7 @@ func TestMockedInTx(t *testing.T) {
 				m.ends()
 				m.expect("settle").WillReturnRows(answers("applied"))
 				m.ExpectCommit().WillReturnError(io.EOF)
-				m.expectLock("lock_timeout").WillReturnRows(m.record(again(m.r), store.Completed, result))
+				m.expectLock("lock_timeout").WillReturnRows(m.record(again(m.r), store.StatusCompleted, result))
 			}, paid, nil, []string{"committing", "rolled back"},
 		},
 		"a commit without an answer, and no record": {
@@ -252,7 +252,7 @@ func TestMockedInTx(t *testing.T) {
 		m.ends()
 		m.expect("settle").WillReturnRows(answers("applied"))
 		m.ExpectCommit().WillReturnError(io.EOF)
-		m.expectLock("lock_timeout").WillReturnRows(m.record(m.r, store.Completed, []byte(`"from outside"`)))
+		m.expectLock("lock_timeout").WillReturnRows(m.record(m.r, store.StatusCompleted, []byte(`"from outside"`)))
 		got, err := m.run(paid)
 		require.NoError(t, err)
 		require.Equal(t, "from outside", got)

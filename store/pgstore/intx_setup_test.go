@@ -59,10 +59,10 @@ func (e *fakeExecution) Complete(_ context.Context, result any) (store.Settlemen
 		return store.Settlement{}, false, e.encode
 	}
 	b, err := json.Marshal(result)
-	return store.Settlement{Key: e.lease.Key, Token: e.lease.Token, Outcome: store.Complete, Result: b, ResultSize: int64(len(b))}, true, err
+	return store.Settlement{Key: e.lease.Key, Token: e.lease.Token, Outcome: store.OutcomeComplete, Result: b, ResultSize: int64(len(b))}, true, err
 }
 func (e *fakeExecution) Answer(_ context.Context, found store.Record, into any) (bool, error) {
-	if found.Status != store.Completed {
+	if found.Status != store.StatusCompleted {
 		return false, nil
 	}
 	return true, json.Unmarshal(found.Result, into)
@@ -101,7 +101,7 @@ func (b bundle) requireOwned(t *testing.T, r store.Reservation) {
 	t.Helper()
 	require.Zero(t, b.transfers(t))
 	record := get(t, b.store, r)
-	require.Equal(t, store.InProgress, record.Status)
+	require.Equal(t, store.StatusInProgress, record.Status)
 	require.Equal(t, r.Token, record.Token)
 	require.True(t, record.LeaseLive())
 }

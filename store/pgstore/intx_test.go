@@ -44,21 +44,21 @@ func TestInTx(t *testing.T) {
 		b, r, e := setupTx(t)
 		e.store = decorator{b.store}
 		got, err := pgstore.InTx(e.context(t), b.pool, func(tx pgx.Tx) (string, error) {
-			require.Equal(t, store.InProgress, get(t, b.store, r).Status, "the record is locked, and not changed")
+			require.Equal(t, store.StatusInProgress, get(t, b.store, r).Status, "the record is locked, and not changed")
 			renewed, err := b.store.Renew(t.Context(), []store.Lease{e.lease})
 			require.NoError(t, err)
-			require.Equal(t, []store.Renewal{store.Locked}, renewed, "which is not lost")
+			require.Equal(t, []store.Renewal{store.LeaseLocked}, renewed, "which is not lost")
 			return transfer(t.Context())(tx)
 		})
 		require.NoError(t, err)
 		require.Equal(t, "receipt", got)
 		require.Equal(t, 1, b.transfers(t))
 		record := get(t, b.store, r)
-		require.Equal(t, store.Completed, record.Status)
+		require.Equal(t, store.StatusCompleted, record.Status)
 		require.Equal(t, `"receipt"`, string(record.Result))
 		require.False(t, record.EffectPossible)
 		require.Equal(t, []string{"committing", "committed"}, e.notes)
-		require.Equal(t, []store.Settled{store.Applied}, settle(t, b.store, complete(r, `"receipt"`)), "settled once more, it stands")
+		require.Equal(t, []store.Settled{store.SettledApplied}, settle(t, b.store, complete(r, `"receipt"`)), "settled once more, it stands")
 	})
 
 	for name, c := range map[string]struct {
@@ -139,7 +139,7 @@ func TestInTx(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "receipt", got)
 		require.Equal(t, 1, b.transfers(t))
-		require.Equal(t, store.Completed, get(t, b.store, r).Status)
+		require.Equal(t, store.StatusCompleted, get(t, b.store, r).Status)
 	})
 
 	t.Run("rolls back a result that cannot be recorded, and commits one that is not final", func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestInTx(t *testing.T) {
 		_, err = pgstore.InTx(e.context(t), b.pool, transfer(t.Context()))
 		require.NoError(t, err)
 		require.Equal(t, 1, b.transfers(t))
-		require.Equal(t, store.InProgress, get(t, b.store, r).Status)
+		require.Equal(t, store.StatusInProgress, get(t, b.store, r).Status)
 		require.Equal(t, []string{"rolled back", "committed"}, e.notes)
 	})
 
@@ -169,7 +169,7 @@ func TestInTx(t *testing.T) {
 				return "receipt", err
 			})
 			require.ErrorContains(t, err, "may stand without a record")
-			require.Equal(t, store.InProgress, get(t, b.store, r).Status)
+			require.Equal(t, store.StatusInProgress, get(t, b.store, r).Status)
 			require.Equal(t, []string{"rolled back"}, e.notes)
 		})
 	}
@@ -233,7 +233,7 @@ func TestInTx(t *testing.T) {
 		_, err := pgstore.InTx(e.context(t), b.pool, func(tx pgx.Tx) (string, error) {
 			_, err := b.store.Renew(t.Context(), []store.Lease{e.lease, leaseOf(neighbour)})
 			require.NoError(t, err)
-			require.Equal(t, []store.Settled{store.Applied}, settle(t, b.store, complete(neighbour, "1")))
+			require.Equal(t, []store.Settled{store.SettledApplied}, settle(t, b.store, complete(neighbour, "1")))
 			return transfer(t.Context())(tx)
 		})
 		require.NoError(t, err)

@@ -64,7 +64,7 @@ func TestLockedRecord(t *testing.T) {
 		b.begin(t, lockRow, "b")
 		got, err := b.store.Renew(t.Context(), []store.Lease{leaseOf(rs[2]), leaseOf(rs[1]), leaseOf(rs[0])})
 		require.NoError(t, err)
-		require.Equal(t, []store.Renewal{store.Renewed, store.Locked, store.Renewed}, got)
+		require.Equal(t, []store.Renewal{store.LeaseRenewed, store.LeaseLocked, store.LeaseRenewed}, got)
 	})
 
 	t.Run("of another owner is lost, locked or not", func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestLockedRecord(t *testing.T) {
 		b.begin(t, lockRow, "a")
 		got, err := b.store.Renew(t.Context(), []store.Lease{leaseOf(again(r))})
 		require.NoError(t, err)
-		require.Equal(t, []store.Renewal{store.Lost}, got)
+		require.Equal(t, []store.Renewal{store.LeaseLost}, got)
 	})
 
 	t.Run("delays no other settlement, and is settled when it is free", func(t *testing.T) {
@@ -86,11 +86,11 @@ func TestLockedRecord(t *testing.T) {
 		tx := b.begin(t, lockRow, "b")
 		done := settling(t, b.store, complete(rs[0], "1"), complete(rs[1], "2"), complete(rs[2], "3"))
 		b.requireWaiting(t, 1)
-		require.Equal(t, store.Completed, get(t, b.store, rs[0]).Status)
-		require.Equal(t, store.InProgress, get(t, b.store, rs[1]).Status)
-		require.Equal(t, store.Completed, get(t, b.store, rs[2]).Status)
+		require.Equal(t, store.StatusCompleted, get(t, b.store, rs[0]).Status)
+		require.Equal(t, store.StatusInProgress, get(t, b.store, rs[1]).Status)
+		require.Equal(t, store.StatusCompleted, get(t, b.store, rs[2]).Status)
 		require.NoError(t, tx.Commit(t.Context()))
-		require.Equal(t, []store.Settled{store.Applied, store.Applied, store.Applied}, <-done)
+		require.Equal(t, []store.Settled{store.SettledApplied, store.SettledApplied, store.SettledApplied}, <-done)
 		require.Equal(t, []byte("2"), get(t, b.store, rs[1]).Result)
 	})
 
@@ -104,18 +104,18 @@ func TestLockedRecord(t *testing.T) {
 			token  store.Token
 			want   store.Settled
 		}{
-			"changed":                  {`SET generation = generation + 41`, true, r.Token, store.Applied},
-			"changed and rolled back":  {`SET owner_token = gen_random_uuid()`, false, r.Token, store.Applied},
-			"acquired by another":      {`SET owner_token = gen_random_uuid()`, true, r.Token, store.Stale},
-			"acquired by this token":   {`SET owner_token = '` + heir.String() + `'`, true, heir, store.Applied},
-			"settled meanwhile":        {`SET status = 'completed', effect_possible = false`, true, r.Token, store.Stale},
-			"held, which a fail keeps": {`SET held_since = now()`, true, r.Token, store.Applied},
+			"changed":                  {`SET generation = generation + 41`, true, r.Token, store.SettledApplied},
+			"changed and rolled back":  {`SET owner_token = gen_random_uuid()`, false, r.Token, store.SettledApplied},
+			"acquired by another":      {`SET owner_token = gen_random_uuid()`, true, r.Token, store.SettledStale},
+			"acquired by this token":   {`SET owner_token = '` + heir.String() + `'`, true, heir, store.SettledApplied},
+			"settled meanwhile":        {`SET status = 'completed', effect_possible = false`, true, r.Token, store.SettledStale},
+			"held, which a fail keeps": {`SET held_since = now()`, true, r.Token, store.SettledApplied},
 		} {
 			r := r
 			r.Key = name
 			insert(t, b.store, r)
 			tx := b.begin(t, `UPDATE idempotency_records `+c.change+` WHERE key = $1`, r.Key)
-			s := settlement(r, store.Settlement{Outcome: store.Fail, Failure: []byte("boom"), EffectPossible: true})
+			s := settlement(r, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("boom"), EffectPossible: true})
 			s.Token = c.token
 			done := settling(t, b.store, s)
 			b.requireWaiting(t, 1)
@@ -126,7 +126,7 @@ func TestLockedRecord(t *testing.T) {
 			}
 			require.Equal(t, []store.Settled{c.want}, <-done, name)
 			record := get(t, b.store, r)
-			require.Equal(t, c.want == store.Applied, record.Status == store.Failed, name)
+			require.Equal(t, c.want == store.SettledApplied, record.Status == store.StatusFailed, name)
 			require.Equal(t, name == "held, which a fail keeps", record.Held, name)
 			if name == "changed" {
 				require.Equal(t, 41, record.Generation)
@@ -143,7 +143,7 @@ func TestLockedRecord(t *testing.T) {
 		done := settling(t, b.store, complete(r, "1"))
 		b.requireWaiting(t, 1)
 		require.NoError(t, tx.Commit(t.Context()))
-		require.Equal(t, []store.Settled{store.Missing}, <-done)
+		require.Equal(t, []store.Settled{store.SettledMissing}, <-done)
 	})
 
 	t.Run("that stays locked fails its settlement in time, after the others are settled", func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestLockedRecord(t *testing.T) {
 		_, err := b.store.Settle(t.Context(), []store.Settlement{complete(rs[0], "1"), complete(rs[1], "2")})
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		require.ErrorContains(t, err, "locked by another transaction")
-		require.Equal(t, store.Completed, get(t, b.store, rs[1]).Status)
+		require.Equal(t, store.StatusCompleted, get(t, b.store, rs[1]).Status)
 		require.Zero(t, value[int](t, b.pool, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`), "nobody goes on waiting in the server")
 	})
@@ -178,7 +178,7 @@ func TestLockedRecord(t *testing.T) {
 				renewed <- err
 			}()
 			for _, s := range settle(t, b.store, ends...) {
-				require.Equal(t, store.Applied, s)
+				require.Equal(t, store.SettledApplied, s)
 			}
 			require.NoError(t, <-renewed)
 		}
@@ -199,13 +199,13 @@ func TestLockedRecord(t *testing.T) {
 		for range 20 {
 			got, err := b.store.Renew(t.Context(), []store.Lease{leaseOf(rs[3])})
 			require.NoError(t, err)
-			require.Equal(t, []store.Renewal{store.Renewed}, got)
+			require.Equal(t, []store.Renewal{store.LeaseRenewed}, got)
 		}
 		for i := range txs {
 			require.NoError(t, txs[i].Commit(t.Context()))
 		}
 		for _, done := range dones {
-			require.Equal(t, []store.Settled{store.Applied}, <-done)
+			require.Equal(t, []store.Settled{store.SettledApplied}, <-done)
 		}
 	})
 
@@ -215,12 +215,12 @@ func TestLockedRecord(t *testing.T) {
 		rs := []store.Reservation{reservation("a"), reservation("b")}
 		insert(t, b.store, rs...)
 		for _, r := range rs {
-			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Release}))
+			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomeRelease}))
 		}
 		b.begin(t, lockRow, "a")
 		got, err := b.store.Acquire(t.Context(), []store.Acquisition{
-			{Reservation: again(rs[0]), SeenToken: rs[0].Token, SeenStatus: store.InProgress},
-			{Reservation: again(rs[1]), SeenToken: rs[1].Token, SeenStatus: store.InProgress},
+			{Reservation: again(rs[0]), SeenToken: rs[0].Token, SeenStatus: store.StatusInProgress},
+			{Reservation: again(rs[1]), SeenToken: rs[1].Token, SeenStatus: store.StatusInProgress},
 		})
 		require.NoError(t, err)
 		require.Equal(t, []store.Acquired{{}, {OK: true}}, got)
@@ -250,7 +250,7 @@ func TestLockedRecord(t *testing.T) {
 		n, err := b.store.Evict(t.Context(), 10)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
-		require.Equal(t, store.Completed, get(t, b.store, rs[0]).Status)
+		require.Equal(t, store.StatusCompleted, get(t, b.store, rs[0]).Status)
 	})
 
 	t.Run("was only looked at by an acquisition that does not fit it", func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestLockedRecord(t *testing.T) {
 		}
 		before := xmax()
 		got, err := b.store.Acquire(t.Context(), []store.Acquisition{
-			{Reservation: again(r), SeenToken: r.Token, SeenStatus: store.InProgress},
+			{Reservation: again(r), SeenToken: r.Token, SeenStatus: store.StatusInProgress},
 		})
 		require.NoError(t, err)
 		require.Equal(t, []store.Acquired{{}}, got)

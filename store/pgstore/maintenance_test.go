@@ -41,7 +41,7 @@ func TestMaintenance(t *testing.T) {
 		rs := []store.Reservation{reservation("a"), reservation("b"), reservation("c")}
 		insert(t, b.store, rs...)
 		for _, r := range rs[:2] {
-			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Hold, OwnLease: true}))
+			settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomeHold, OwnLease: true}))
 		}
 		held, err := b.store.CountHeld(t.Context())
 		require.NoError(t, err)

@@ -95,7 +95,7 @@ func recordRow(inserted bool, r store.Reservation, status store.Status, leaseLef
 	}
 	return append(lead,
 		r.Key, 1, string(status), r.Hashes[0], r.Token.String(), string(r.Policy),
-		status == store.InProgress, false, false, false, 0, 1, leaseLeft.Microseconds(),
+		status == store.StatusInProgress, false, false, false, 0, 1, leaseLeft.Microseconds(),
 		result, int64(len(result)), "", []byte(nil), now, now, now.Add(r.Retention),
 		r.Lineage, r.Invocation, "", "", "", "", r.ActivityType, (*time.Time)(nil), 1, "", "",
 	)
@@ -124,19 +124,19 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 
 	t.Run("the first reservation is acquired", func(t *testing.T) {
 		t.Parallel()
-		c := claim(t, recordRow(true, r, store.InProgress, time.Minute, nil), r)
+		c := claim(t, recordRow(true, r, store.StatusInProgress, time.Minute, nil), r)
 		require.Equal(t, store.ActAcquire, c.Action)
 		require.Equal(t, leaseOf(r), c.Lease)
 	})
 	t.Run("the same key and hash again is in progress", func(t *testing.T) {
 		t.Parallel()
-		c := claim(t, recordRow(false, r, store.InProgress, time.Minute, nil), again(r))
+		c := claim(t, recordRow(false, r, store.StatusInProgress, time.Minute, nil), again(r))
 		require.Equal(t, store.ActWait, c.Action)
 		require.Equal(t, time.Minute, c.Found.LeaseLeft)
 	})
 	t.Run("a completed key is replayed with the same bytes", func(t *testing.T) {
 		t.Parallel()
-		c := claim(t, recordRow(false, r, store.Completed, 0, []byte("a\x00\xff")), again(r))
+		c := claim(t, recordRow(false, r, store.StatusCompleted, 0, []byte("a\x00\xff")), again(r))
 		require.Equal(t, store.ActReplay, c.Action)
 		require.Equal(t, []byte("a\x00\xff"), c.Found.Result)
 	})
@@ -144,7 +144,7 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 		t.Parallel()
 		other := again(r)
 		other.Hashes, other.Invocation = []string{"v1:s1:bbbb"}, "run-1/6/1"
-		c := claim(t, recordRow(false, r, store.Completed, 0, []byte("paid")), other)
+		c := claim(t, recordRow(false, r, store.StatusCompleted, 0, []byte("paid")), other)
 		require.Equal(t, store.ActConflict, c.Action)
 	})
 
@@ -153,7 +153,7 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 		m := newMock(t)
 		s := m.store(pgstore.Options{})
 		for i := range 10 {
-			m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(i == 3, r, store.InProgress, time.Minute, nil)...))
+			m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(i == 3, r, store.StatusInProgress, time.Minute, nil)...))
 		}
 		require.Equal(t, map[store.Action]int{store.ActAcquire: 1, store.ActWait: 9}, claimAtOnce(t, s, "order-42", 10))
 	})
@@ -163,7 +163,7 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 		m := newMock(t)
 		s := m.store(pgstore.Options{})
 		m.expect("reserve").WillReturnRows(recordRows())
-		m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(false, r, store.InProgress, time.Minute, nil)...))
+		m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(false, r, store.StatusInProgress, time.Minute, nil)...))
 		found, err := s.Reserve(t.Context(), []store.Reservation{again(r)})
 		require.NoError(t, err)
 		require.True(t, found[0].Exists)
@@ -172,7 +172,7 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 		t.Parallel()
 		m := newMock(t)
 		s := m.store(pgstore.Options{})
-		completed := recordRow(false, r, store.Completed, 0, []byte("paid"))
+		completed := recordRow(false, r, store.StatusCompleted, 0, []byte("paid"))
 		m.expect("get").WillReturnRows(pgxmock.NewRows(make([]string, 32)).AddRow(append([]any{1}, completed[3:]...)...))
 		found, err := s.Reserve(t.Context(), []store.Reservation{retryOf(r)})
 		require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 		require.Equal(t, "paid", string(found[0].Record.Result))
 
 		m.expect("get").WillReturnRows(pgxmock.NewRows(make([]string, 32)))
-		m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(true, r, store.InProgress, time.Minute, nil)...))
+		m.expect("reserve").WillReturnRows(recordRows().AddRow(recordRow(true, r, store.StatusInProgress, time.Minute, nil)...))
 		found, err = s.Reserve(t.Context(), []store.Reservation{retryOf(r)})
 		require.NoError(t, err)
 		require.Equal(t, []store.Found{{Inserted: true}}, found)
@@ -217,7 +217,7 @@ func TestMockedAnswers(t *testing.T) {
 		m.expect("renew").WillReturnRows(pgxmock.NewRows([]string{"ords", "answer"}).AddRow([]int{2}, "lost").AddRow([]int{1}, "locked"))
 		got, err := s.Renew(t.Context(), []store.Lease{leaseOf(a), leaseOf(b)})
 		require.NoError(t, err)
-		require.Equal(t, []store.Renewal{store.Locked, store.Lost}, got)
+		require.Equal(t, []store.Renewal{store.LeaseLocked, store.LeaseLost}, got)
 	})
 	t.Run("of a settlement whose record is locked come from a statement of its own", func(t *testing.T) {
 		t.Parallel()
@@ -228,7 +228,7 @@ func TestMockedAnswers(t *testing.T) {
 		m.expect("settle alone").WillReturnRows(answers("locked"))
 		m.expect("settle alone").WillReturnError(&pgconn.PgError{Code: "55P03"})
 		m.expect("settle alone").WillReturnRows(answers("applied"))
-		require.Equal(t, []store.Settled{store.Applied, store.Applied, store.Stale},
+		require.Equal(t, []store.Settled{store.SettledApplied, store.SettledApplied, store.SettledStale},
 			settle(t, s, complete(a, "1"), complete(b, "2"), complete(c, "3")))
 	})
 	t.Run("of a completion that are for nobody are an error", func(t *testing.T) {

@@ -34,7 +34,7 @@ func TestRecordsInPartitions(t *testing.T) {
 			rs[i] = reservation(fmt.Sprint(name, i))
 		}
 		insert(t, s, rs...)
-		require.Equal(t, []store.Settled{store.Applied, store.Applied}, settle(t, s, complete(rs[0], "first"), complete(rs[20], "second")))
+		require.Equal(t, []store.Settled{store.SettledApplied, store.SettledApplied}, settle(t, s, complete(rs[0], "first"), complete(rs[20], "second")))
 		for i, r := range rs {
 			record := get(t, s, r)
 			switch i {
@@ -43,7 +43,7 @@ func TestRecordsInPartitions(t *testing.T) {
 			case 20:
 				require.Equal(t, []byte("second"), record.Result)
 			default:
-				require.Equal(t, store.InProgress, record.Status, "%s was completed with another's result", r.Key)
+				require.Equal(t, store.StatusInProgress, record.Status, "%s was completed with another's result", r.Key)
 				require.Nil(t, record.Result)
 			}
 		}

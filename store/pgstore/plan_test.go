@@ -25,10 +25,10 @@ func everyStatement(t *testing.T, s store.Store, r store.Reservation) {
 	insert(t, s, r)
 	_, err := s.Renew(t.Context(), []store.Lease{leaseOf(r)})
 	require.NoError(t, err)
-	settle(t, s, settlement(r, store.Settlement{Outcome: store.Release}))
+	settle(t, s, settlement(r, store.Settlement{Outcome: store.OutcomeRelease}))
 	next := again(r)
 	got, err := s.Acquire(t.Context(), []store.Acquisition{
-		{Reservation: next, SeenToken: r.Token, SeenStatus: store.InProgress},
+		{Reservation: next, SeenToken: r.Token, SeenStatus: store.StatusInProgress},
 	})
 	require.NoError(t, err)
 	require.True(t, got[0].OK)
@@ -40,7 +40,7 @@ func everyStatement(t *testing.T, s store.Store, r store.Reservation) {
 	settle(t, s, complete(pair[0], "paid"), complete(pair[1], "paid"))
 	found, err := s.Reserve(t.Context(), []store.Reservation{retryOf(pair[0]), retryOf(pair[1])})
 	require.NoError(t, err)
-	require.Equal(t, store.Completed, found[1].Record.Status)
+	require.Equal(t, store.StatusCompleted, found[1].Record.Status)
 }
 
 // requireNoScan fails if a statement reads a table from end to end that was empty

@@ -23,10 +23,10 @@ func TestFullPool(t *testing.T) {
 	t.Run("does not stop a renewal", func(t *testing.T) {
 		got, err := b.store.Renew(t.Context(), []store.Lease{leaseOf(r)})
 		require.NoError(t, err)
-		require.Equal(t, []store.Renewal{store.Renewed}, got)
+		require.Equal(t, []store.Renewal{store.LeaseRenewed}, got)
 	})
 	t.Run("does not stop a settlement", func(t *testing.T) {
-		require.Equal(t, []store.Settled{store.Applied}, settle(t, b.store, complete(r, "paid")))
+		require.Equal(t, []store.Settled{store.SettledApplied}, settle(t, b.store, complete(r, "paid")))
 	})
 	t.Run("does not stop a reservation", func(t *testing.T) { insert(t, b.store, reservation("b")) })
 	t.Run("ends calls that share it in time", func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestLostConnections(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, store.ActAcquire, c.Action)
 			kill()
-			require.Equal(t, []store.Settled{store.Applied}, settle(t, b.store, complete(r, "paid")))
+			require.Equal(t, []store.Settled{store.SettledApplied}, settle(t, b.store, complete(r, "paid")))
 		}
 	})
 
@@ -125,6 +125,6 @@ func TestLostConnections(t *testing.T) {
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 		require.NoError(t, err)
 		require.NoError(t, holder.Commit(t.Context()))
-		require.Equal(t, []store.Settled{store.Applied}, <-done)
+		require.Equal(t, []store.Settled{store.SettledApplied}, <-done)
 	})
 }

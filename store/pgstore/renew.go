@@ -8,9 +8,9 @@ import (
 
 // renewals are the answers of renewSQL.
 var renewals = map[string]store.Renewal{
-	"renewed": store.Renewed,
-	"lost":    store.Lost,
-	"locked":  store.Locked,
+	"renewed": store.LeaseRenewed,
+	"lost":    store.LeaseLost,
+	"locked":  store.LeaseLocked,
 }
 
 // Renew extends leases through the store's own connections, and waits for

@@ -31,7 +31,7 @@ func TestRestart(t *testing.T) {
 		s := requireStore(t, pool, pgstore.Options{CallTimeout: 20 * time.Second})
 		owned, released, held := reservation("owned"), reservation("released"), underPolicy("held", store.Refuse)
 		insert(t, s, owned, released, held)
-		settle(t, s, store.Settlement{Key: released.Key, Token: released.Token, Outcome: store.Release, EffectPossible: true})
+		settle(t, s, store.Settlement{Key: released.Key, Token: released.Token, Outcome: store.OutcomeRelease, EffectPossible: true})
 		// As if the outage had lasted for longer than the lease.
 		execute(t, pool, `UPDATE idempotency_records SET lease_expires_at = clock_timestamp() - interval '1 second' WHERE key <> 'released'`)
 		claim := func(key string) store.Action {
@@ -44,21 +44,21 @@ func TestRestart(t *testing.T) {
 		require.NoError(t, cluster.Restart(t.Context()))
 		require.Equal(t, store.ActWait, claim("owned"))
 		got, err := s.Acquire(t.Context(), []store.Acquisition{{
-			Reservation: again(owned), SeenToken: owned.Token, SeenStatus: store.InProgress,
+			Reservation: again(owned), SeenToken: owned.Token, SeenStatus: store.StatusInProgress,
 		}})
 		require.NoError(t, err)
 		require.False(t, got[0].OK, "whoever decided before the restart")
 		renewed, err := s.Renew(t.Context(), []store.Lease{{Key: owned.Key, Token: owned.Token, Duration: time.Minute}})
 		require.NoError(t, err)
-		require.Equal(t, []store.Renewal{store.Renewed}, renewed)
+		require.Equal(t, []store.Renewal{store.LeaseRenewed}, renewed)
 		require.Equal(t, store.ActAcquire, claim("released"), "what was given up needs no protection")
 
 		require.Equal(t, store.ActWait, claim("held"))
-		settle(t, s, settlement(held, store.Settlement{Outcome: store.Hold, OwnLease: true}))
+		settle(t, s, settlement(held, store.Settlement{Outcome: store.OutcomeHold, OwnLease: true}))
 		require.Equal(t, store.ActUnknown, claim("held"), "its owner has ended the lease")
 		renewed, err = s.Renew(t.Context(), []store.Lease{leaseOf(held)})
 		require.NoError(t, err)
-		require.Equal(t, []store.Renewal{store.Lost}, renewed)
+		require.Equal(t, []store.Renewal{store.LeaseLost}, renewed)
 	})
 
 	t.Run("a start by a clock that was set back since keeps no lease alive", func(t *testing.T) {
@@ -107,7 +107,7 @@ func requireOwnerFirst(t *testing.T, s store.Store, r store.Reservation) {
 	require.InDelta(t, r.Lease, claimed.Found.LeaseLeft, float64(r.Lease)/2)
 	renewed, err := s.Renew(t.Context(), []store.Lease{leaseOf(r)})
 	require.NoError(t, err)
-	require.Equal(t, []store.Renewal{store.Renewed}, renewed)
+	require.Equal(t, []store.Renewal{store.LeaseRenewed}, renewed)
 }
 
 func TestOwnersComeFirstAlthoughTheProcessGoesOn(t *testing.T) {
@@ -170,7 +170,7 @@ func TestWhoFindsNobodyHasNotedTheServersStart(t *testing.T) {
 			require.False(t, got[0].OK)
 		},
 		"holds none": func(t *testing.T, r store.Reservation) {
-			require.Equal(t, []store.Settled{store.Stale}, settle(t, b.store, settlement(r, store.Settlement{Outcome: store.Hold})))
+			require.Equal(t, []store.Settled{store.SettledStale}, settle(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomeHold})))
 		},
 		"removes none": func(t *testing.T, _ store.Reservation) {
 			removed, err := b.store.Evict(t.Context(), 10)

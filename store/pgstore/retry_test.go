@@ -40,7 +40,7 @@ func TestPassingFailuresAreRetriedWithinTheCall(t *testing.T) {
 			m.expect("renew").WillReturnRows(answers("renewed"))
 			got, err := s.Renew(t.Context(), []store.Lease{leaseOf(r)})
 			require.NoError(t, err)
-			require.Equal(t, []store.Renewal{store.Renewed}, got)
+			require.Equal(t, []store.Renewal{store.LeaseRenewed}, got)
 		})
 	}
 
@@ -159,7 +159,7 @@ func TestOneBadRowDoesNotFailItsNeighbours(t *testing.T) {
 			m.expect("renew").WillReturnRows(answers("locked"))
 			got, err := s.Renew(t.Context(), leases)
 			require.NoError(t, err)
-			require.Equal(t, []store.Renewal{store.Renewed, store.Lost, store.Locked}, got)
+			require.Equal(t, []store.Renewal{store.LeaseRenewed, store.LeaseLost, store.LeaseLocked}, got)
 		})
 	}
 
@@ -174,7 +174,7 @@ func TestOneBadRowDoesNotFailItsNeighbours(t *testing.T) {
 		m.expect("renew").WillReturnRows(answers("renewed"))
 		got, err := s.Renew(t.Context(), leases)
 		require.NoError(t, err)
-		require.Equal(t, []store.Renewal{store.Renewed, store.Lost, store.Locked}, got)
+		require.Equal(t, []store.Renewal{store.LeaseRenewed, store.LeaseLost, store.LeaseLocked}, got)
 	})
 
 	t.Run("a lost connection fails nobody's row, and the batch is repeated", func(t *testing.T) {

@@ -93,7 +93,7 @@ func roundTrips(t *testing.T, s store.Store, count *turns, key string) map[strin
 	r := reservation(key)
 	claim("a new key", store.ActAcquire, r)
 	claim("a wait", store.ActWait, again(r))
-	settle(t, s, settlement(r, store.Settlement{Outcome: store.Release, EffectPossible: true}))
+	settle(t, s, settlement(r, store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true}))
 	next := again(r)
 	claim("a takeover", store.ActAcquire, next)
 	measure("a renewal", func() {

@@ -17,9 +17,9 @@ const settledLocked store.Settled = -1
 
 // settleds are the answers of settleSQL and settleAloneSQL.
 var settleds = map[string]store.Settled{
-	"applied": store.Applied,
-	"stale":   store.Stale,
-	"missing": store.Missing,
+	"applied": store.SettledApplied,
+	"stale":   store.SettledStale,
+	"missing": store.SettledMissing,
 	"locked":  settledLocked,
 }
 
@@ -35,7 +35,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 			for i := range rows {
 				switch {
 				case settled[i] != settledLocked:
-				case rows[i].Outcome == store.Hold && !rows[i].OwnLease:
+				case rows[i].Outcome == store.OutcomeHold && !rows[i].OwnLease:
 					// Its owner may be alive, in a transaction that has outlasted the
 					// lease and would renew it in the end.
 					settled[i], errs[i] = 0, errLocked
@@ -49,7 +49,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 
 // settle carries out the settlements of records that nobody has locked.
 func (s *Store) settle(rows []store.Settlement, settled []store.Settled) statement {
-	if slices.ContainsFunc(rows, func(t store.Settlement) bool { return t.Outcome != store.Complete }) {
+	if slices.ContainsFunc(rows, func(t store.Settlement) bool { return t.Outcome != store.OutcomeComplete }) {
 		return asking(s.sql.settle, settlementArgs(rows), settled, settleds)
 	}
 	q := s.complete(rows, settled)
@@ -94,7 +94,7 @@ func (s *Store) complete(rows []store.Settlement, settled []store.Settled) state
 		if ord < 1 || ord > len(settled) {
 			return errAnswer
 		}
-		settled[ord-1] = store.Applied
+		settled[ord-1] = store.SettledApplied
 		return nil
 	}}
 }

@@ -127,7 +127,7 @@ func settlement(r store.Reservation, s store.Settlement) store.Settlement {
 }
 
 func complete(r store.Reservation, result string) store.Settlement {
-	return settlement(r, store.Settlement{Outcome: store.Complete, Result: []byte(result)})
+	return settlement(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte(result)})
 }
 
 // insert reserves keys that must be new.

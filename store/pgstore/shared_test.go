@@ -80,8 +80,8 @@ func TestSharedStatements(t *testing.T) {
 						t.Errorf("%s: %+v", key, claimed)
 					}
 					buffer := []byte("result of " + key + " " + r.Token.String())
-					settled, err := b.store.Settle(ctx, []store.Settlement{{Key: key, Token: claimed.Lease.Token, Outcome: store.Complete, Result: buffer}})
-					if err == nil && settled[0] != store.Applied {
+					settled, err := b.store.Settle(ctx, []store.Settlement{{Key: key, Token: claimed.Lease.Token, Outcome: store.OutcomeComplete, Result: buffer}})
+					if err == nil && settled[0] != store.SettledApplied {
 						t.Errorf("%s: %v", key, settled)
 					}
 					clear(buffer) // its owner's again

@@ -27,7 +27,7 @@ func TestOneRowIsAnsweredAsSeveralAre(t *testing.T) {
 		}
 		complete := func(r store.Reservation, result []byte, tombstone store.Tombstone) store.Settled {
 			settled := make([]store.Settled, 1)
-			run(s.complete([]store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.Complete, Result: result, Tombstone: tombstone}}, settled))
+			run(s.complete([]store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.OutcomeComplete, Result: result, Tombstone: tombstone}}, settled))
 			return settled[0]
 		}
 		get := func(key string) store.Found {
@@ -36,7 +36,7 @@ func TestOneRowIsAnsweredAsSeveralAre(t *testing.T) {
 			return found[0]
 		}
 		for name, result := range map[string][]byte{"nil": nil, "empty": {}, "bytes": {0, 0xff, '\\', '{'}} {
-			tombstone := map[bool]store.Tombstone{true: store.ResultTooLarge}[result == nil]
+			tombstone := map[bool]store.Tombstone{true: store.TombstoneResultTooLarge}[result == nil]
 			r := newReservation(fmt.Sprintf("%s %s '{}\\ ключ", form, name))
 			require.False(t, get(r.Key).Exists)
 			require.Equal(t, store.Found{Inserted: true}, reserve(r))
@@ -46,10 +46,10 @@ func TestOneRowIsAnsweredAsSeveralAre(t *testing.T) {
 			thief := r
 			thief.Token = store.NewToken()
 			require.Zero(t, complete(thief, []byte("stolen"), ""), "it is left to the statement that says why")
-			require.Equal(t, store.Applied, complete(r, result, tombstone))
+			require.Equal(t, store.SettledApplied, complete(r, result, tombstone))
 			require.Zero(t, complete(r, result, tombstone))
 			kept := get(r.Key).Record
-			require.Equal(t, store.Completed, kept.Status)
+			require.Equal(t, store.StatusCompleted, kept.Status)
 			require.Equal(t, result, kept.Result)
 			require.Equal(t, tombstone, kept.Tombstone)
 			require.Equal(t, r.Key, kept.Key)

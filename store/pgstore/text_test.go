@@ -47,7 +47,7 @@ func TestTextThatPostgresCannotStore(t *testing.T) {
 			_, err := s.Reserve(t.Context(), []store.Reservation{good, r})
 			require.ErrorIs(t, err, store.ErrInvalidArgument)
 			require.ErrorContains(t, err, field)
-			_, err = s.Acquire(t.Context(), []store.Acquisition{{Reservation: r, SeenToken: r.Token, SeenStatus: store.Failed}})
+			_, err = s.Acquire(t.Context(), []store.Acquisition{{Reservation: r, SeenToken: r.Token, SeenStatus: store.StatusFailed}})
 			require.ErrorIs(t, err, store.ErrInvalidArgument)
 			_, err = s.Get(t.Context(), "good")
 			require.ErrorIs(t, err, store.ErrNotFound)

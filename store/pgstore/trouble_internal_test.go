@@ -34,7 +34,7 @@ func newJoint(s *Store) joint {
 func (j joint) fly(a, b, completed store.Reservation) (reserved *party[store.Reservation, store.Found], settled *party[store.Settlement, store.Settled]) {
 	reserved, seats := newParty[store.Reservation, store.Found]([]store.Reservation{a, b}, cloneReservation)
 	settled, seat := newParty[store.Settlement, store.Settled](
-		[]store.Settlement{{Key: completed.Key, Token: completed.Token, Outcome: store.Complete, Result: []byte("paid")}}, cloneSettlement)
+		[]store.Settlement{{Key: completed.Key, Token: completed.Token, Outcome: store.OutcomeComplete, Result: []byte("paid")}}, cloneSettlement)
 	j.mu.Lock()
 	j.reserving.queue = append(j.reserving.queue, &seats[0], &seats[1])
 	j.settling.queue = append(j.settling.queue, &seat[0])
@@ -71,7 +71,7 @@ func TestTroubleOfOneRowIsItsOwn(t *testing.T) {
 			require.NoError(t, err)
 			reserved, settled := newJoint(s).fly(bad, neighbour, paid)
 			require.NoError(t, settled.errs[0])
-			require.Equal(t, store.Applied, settled.answers[0])
+			require.Equal(t, store.SettledApplied, settled.answers[0])
 			require.Equal(t, []error{errDivide, errDivide}, reserved.errs)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
@@ -79,8 +79,8 @@ func TestTroubleOfOneRowIsItsOwn(t *testing.T) {
 			require.NoError(t, errs[0])
 			_, err = s.Reserve(t.Context(), []store.Reservation{bad})
 			require.Error(t, err)
-			requireStatus(t, s, neighbour, store.InProgress)
-			requireStatus(t, s, paid, store.Completed)
+			requireStatus(t, s, neighbour, store.StatusInProgress)
+			requireStatus(t, s, paid, store.StatusCompleted)
 		})
 	}
 }
@@ -272,13 +272,13 @@ func requireConnectionsForOthers(t *testing.T, size int) {
 		require.LessOrEqual(t, waiting, flights+turn+late, "of %d connections", s.own.Config().MaxConns)
 		renewed, err := s.Renew(t.Context(), []store.Lease{{Key: mine.Key, Token: mine.Token, Duration: time.Minute}})
 		require.NoError(t, err)
-		require.Equal(t, store.Renewed, renewed[0])
+		require.Equal(t, store.LeaseRenewed, renewed[0])
 		free := newReservation(fmt.Sprint("free ", i))
 		_, err = s.Reserve(t.Context(), []store.Reservation{free})
 		require.NoError(t, err)
-		settled, err := s.Settle(t.Context(), []store.Settlement{{Key: free.Key, Token: free.Token, Outcome: store.Complete}})
+		settled, err := s.Settle(t.Context(), []store.Settlement{{Key: free.Key, Token: free.Token, Outcome: store.OutcomeComplete}})
 		require.NoError(t, err)
-		require.Equal(t, store.Applied, settled[0])
+		require.Equal(t, store.SettledApplied, settled[0])
 	}
 	all.Wait()
 }

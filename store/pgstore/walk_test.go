@@ -35,19 +35,19 @@ func walk(ctx context.Context, s store.Store, key string, result []byte) error {
 	}
 	end := func(t store.Settlement) {
 		got, err := s.Settle(ctx, []store.Settlement{t})
-		expect("settle", err == nil && got[0] == store.Applied, err)
+		expect("settle", err == nil && got[0] == store.SettledApplied, err)
 	}
 	claim(store.ActAcquire, first)
 	other := again(first)
 	other.Hashes, other.Invocation = []string{"v1:s1:bbbb"}, "run-1/6/1"
 	claim(store.ActConflict, other)
 	claim(store.ActWait, again(first))
-	end(settlement(first, store.Settlement{Outcome: store.Fail, Failure: result}))
+	end(settlement(first, store.Settlement{Outcome: store.OutcomeFail, Failure: result}))
 	second := again(first)
 	claim(store.ActAcquire, second)
 	renewed, err := s.Renew(ctx, []store.Lease{leaseOf(second), leaseOf(reservation(key + "-absent"))})
-	expect("renew", err == nil && renewed[0] == store.Renewed && renewed[1] == store.Lost, err)
-	end(settlement(second, store.Settlement{Outcome: store.Complete, Result: result, ResultSize: int64(len(result))}))
+	expect("renew", err == nil && renewed[0] == store.LeaseRenewed && renewed[1] == store.LeaseLost, err)
+	end(settlement(second, store.Settlement{Outcome: store.OutcomeComplete, Result: result, ResultSize: int64(len(result))}))
 	claim(store.ActConflict, other)
 	replay := claim(store.ActReplay, again(first))
 	same := string(replay.Found.Result) == string(result) && (replay.Found.Result == nil) == (result == nil)

@@ -27,7 +27,7 @@ func churnSingly(ctx context.Context, s store.Store, callers, keys, rounds int) 
 				r := reservation(fmt.Sprintf("key-%03d", random.IntN(keys)))
 				c, err := store.Claim(ctx, s, r)
 				if err == nil && c.Action == store.ActAcquire {
-					_, err = s.Settle(ctx, []store.Settlement{settlement(r, store.Settlement{Outcome: store.Release})})
+					_, err = s.Settle(ctx, []store.Settlement{settlement(r, store.Settlement{Outcome: store.OutcomeRelease})})
 				}
 				if err != nil && !errors.Is(err, store.ErrContended) {
 					errs[i] = err
@@ -55,10 +55,10 @@ func churn(ctx context.Context, s store.Store, random *rand.Rand, keys, rounds i
 		leases, settlements := make([]store.Lease, keys), make([]store.Settlement, keys)
 		for i, f := range found {
 			acquisitions[i] = store.Acquisition{
-				Reservation: batch[i], SeenToken: f.Record.Token, SeenStatus: store.InProgress,
+				Reservation: batch[i], SeenToken: f.Record.Token, SeenStatus: store.StatusInProgress,
 			}
 			leases[keys-1-i] = leaseOf(batch[i])
-			settlements[i] = settlement(batch[i], store.Settlement{Outcome: store.Release})
+			settlements[i] = settlement(batch[i], store.Settlement{Outcome: store.OutcomeRelease})
 		}
 		random.Shuffle(keys, func(i, j int) {
 			acquisitions[i], acquisitions[j] = acquisitions[j], acquisitions[i]

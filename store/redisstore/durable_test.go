@@ -37,12 +37,12 @@ func TestPoliciesThatNeedADurableDeployment(t *testing.T) {
 			t.Parallel()
 			r := reservation("taken over under " + string(p))
 			insert(t, b.store, r)
-			apply(t, b.store, settlement(r, store.Settlement{Outcome: store.Release}))
+			apply(t, b.store, settlement(r, store.Settlement{Outcome: store.OutcomeRelease}))
 			next := again(r)
 			next.Policy = p
 			_, err := store.Claim(t.Context(), b.store, next)
 			refused(t, err)
-			_, err = b.store.Acquire(t.Context(), []store.Acquisition{{Reservation: next, SeenToken: r.Token, SeenStatus: store.InProgress}})
+			_, err = b.store.Acquire(t.Context(), []store.Acquisition{{Reservation: next, SeenToken: r.Token, SeenStatus: store.StatusInProgress}})
 			refused(t, err)
 			kept, err := b.store.Get(t.Context(), r.Key)
 			require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestPoliciesThatNeedADurableDeployment(t *testing.T) {
 		t.Parallel()
 		r := reservation("met", policy(store.Refuse))
 		insert(t, durable, r)
-		apply(t, durable, settlement(r, store.Settlement{Outcome: store.Release, EffectPossible: true}))
+		apply(t, durable, settlement(r, store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true}))
 		require.Equal(t, store.ActUnknown, claim(t, b.store, reservation("met")).Action)
 	})
 	t.Run("the default policy needs nothing", func(t *testing.T) {

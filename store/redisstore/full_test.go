@@ -14,7 +14,7 @@ func TestMaxmemory(t *testing.T) {
 	b := setup(t, patient, nil)
 	live, abandoned, done := reservation("live"), reservation("abandoned"), reservation("done")
 	insert(t, b.store, live, abandoned, done)
-	apply(t, b.store, complete(done, "paid"), settlement(abandoned, store.Settlement{Outcome: store.Release, EffectPossible: true}))
+	apply(t, b.store, complete(done, "paid"), settlement(abandoned, store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true}))
 	require.NoError(t, b.client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 
 	t.Run("refuses new keys as a full store does, and says what to do", func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestMaxmemory(t *testing.T) {
 		require.Equal(t, store.ActAcquire, claim(t, b.store, again(abandoned)).Action)
 		renewed, err := b.store.Renew(t.Context(), []store.Lease{leaseOf(live)})
 		require.NoError(t, err)
-		require.Equal(t, []store.Renewal{store.Renewed}, renewed)
+		require.Equal(t, []store.Renewal{store.LeaseRenewed}, renewed)
 		apply(t, b.store, complete(live, "paid"))
 		require.Equal(t, store.ActReplay, claim(t, b.store, again(live)).Action)
 		require.NoError(t, b.store.Check(t.Context()))

@@ -26,7 +26,7 @@ func TestRestart(t *testing.T) {
 		b, clock := setupClock(t)
 		owned, released := reservation("owned"), reservation("released")
 		insert(t, b.store, owned, released)
-		apply(t, b.store, settlement(released, store.Settlement{Outcome: store.Release, EffectPossible: true}))
+		apply(t, b.store, settlement(released, store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true}))
 
 		b.server.Kill()
 		clock.Advance(2 * time.Minute)
@@ -35,13 +35,13 @@ func TestRestart(t *testing.T) {
 		require.NoError(t, b.server.Restart(t.Context()))
 		require.Equal(t, store.ActWait, claim(t, b.store, again(owned)).Action)
 		got, err := b.store.Acquire(t.Context(), []store.Acquisition{{
-			Reservation: again(owned), SeenToken: owned.Token, SeenStatus: store.InProgress,
+			Reservation: again(owned), SeenToken: owned.Token, SeenStatus: store.StatusInProgress,
 		}})
 		require.NoError(t, err)
 		require.False(t, got[0].OK)
 		renewed, err := b.store.Renew(t.Context(), []store.Lease{leaseOf(owned)})
 		require.NoError(t, err)
-		require.Equal(t, []store.Renewal{store.Renewed}, renewed)
+		require.Equal(t, []store.Renewal{store.LeaseRenewed}, renewed)
 		require.Equal(t, store.ActAcquire, claim(t, b.store, again(released)).Action, "what was given up needs no protection")
 	})
 	t.Run("an owner that does not come back is taken over a lease later", func(t *testing.T) {
@@ -148,14 +148,14 @@ func TestAnswersThatAreLost(t *testing.T) {
 				lossy(func() error {
 					got, err := s.Settle(t.Context(), []store.Settlement{x})
 					if err == nil {
-						require.Equal(t, store.Applied, got[0])
+						require.Equal(t, store.SettledApplied, got[0])
 					}
 					return err
 				})
 			}
 			r := reservation("k")
 			claimLossy(r)
-			settleLossy(settlement(r, store.Settlement{Outcome: store.Release, NewGeneration: true}))
+			settleLossy(settlement(r, store.Settlement{Outcome: store.OutcomeRelease, NewGeneration: true}))
 			next := again(r)
 			claimLossy(next)
 			settleLossy(complete(next, "paid"))

@@ -69,7 +69,7 @@ func TestRoundTrips(t *testing.T) {
 	r := reservation("k")
 	claiming("a new key", store.ActAcquire, r)
 	claiming("a wait", store.ActWait, again(r))
-	apply(t, s, settlement(r, store.Settlement{Outcome: store.Release, EffectPossible: true}))
+	apply(t, s, settlement(r, store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true}))
 	next := again(r)
 	claiming("a takeover", store.ActAcquire, next)
 	measure("a renewal", func() {

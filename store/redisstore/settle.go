@@ -7,14 +7,14 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
-// Renew extends leases. It never answers [store.Locked]: scripts wait for nobody.
+// Renew extends leases. It never answers [store.LeaseLocked]: scripts wait for nobody.
 func (s *Store) Renew(ctx context.Context, leases []store.Lease) ([]store.Renewal, error) {
 	return carryOut(ctx, s, transition[store.Lease, store.Renewal]{
 		name: "renew", script: renewScript,
 		key:  func(l store.Lease) (string, error) { return l.Key, l.Validate() },
 		args: func(l store.Lease) []any { return []any{l.Token.String(), microseconds(l.Duration)} },
 		read: func(_ store.Lease, reply any) (store.Renewal, error) {
-			return answerOf(reply, map[string]store.Renewal{"renewed": store.Renewed, "lost": store.Lost})
+			return answerOf(reply, map[string]store.Renewal{"renewed": store.LeaseRenewed, "lost": store.LeaseLost})
 		},
 	}, leases)
 }
@@ -26,7 +26,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 		key:  func(t store.Settlement) (string, error) { return t.Key, t.Validate() },
 		args: settlementArgs,
 		read: func(_ store.Settlement, reply any) (store.Settled, error) {
-			return answerOf(reply, map[string]store.Settled{"applied": store.Applied, "stale": store.Stale, "missing": store.Missing})
+			return answerOf(reply, map[string]store.Settled{"applied": store.SettledApplied, "stale": store.SettledStale, "missing": store.SettledMissing})
 		},
 	}, settlements)
 }

@@ -81,7 +81,7 @@ func settlement(r store.Reservation, s store.Settlement) store.Settlement {
 }
 
 func complete(r store.Reservation, result string) store.Settlement {
-	return settlement(r, store.Settlement{Outcome: store.Complete, Result: []byte(result)})
+	return settlement(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte(result)})
 }
 
 // insert reserves keys that must be new.
@@ -100,7 +100,7 @@ func apply(t testing.TB, s store.Store, settlements ...store.Settlement) {
 	settled, err := s.Settle(t.Context(), settlements)
 	require.NoError(t, err)
 	for i := range settled {
-		require.Equal(t, store.Applied, settled[i])
+		require.Equal(t, store.SettledApplied, settled[i])
 	}
 }
 

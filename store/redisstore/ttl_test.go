@@ -16,13 +16,13 @@ func TestTimeToLive(t *testing.T) {
 	t.Parallel()
 	b := setup(t, patient, nil)
 	steps := func(all ...store.Settlement) []store.Settlement { return all }
-	pend := store.Settlement{Outcome: store.Pend, Lease: 3 * time.Hour}
-	hold := store.Settlement{Outcome: store.Hold, OwnLease: true}
-	done := store.Settlement{Outcome: store.Complete, Result: []byte("paid")}
-	unknown := store.Settlement{Outcome: store.Release, EffectPossible: true}
-	nothing := store.Settlement{Outcome: store.Release}
-	failed := store.Settlement{Outcome: store.Fail, Failure: []byte("boom"), EffectPossible: true}
-	declined := store.Settlement{Outcome: store.Fail, Failure: []byte("declined"), NonRetryable: true}
+	pend := store.Settlement{Outcome: store.OutcomePend, Lease: 3 * time.Hour}
+	hold := store.Settlement{Outcome: store.OutcomeHold, OwnLease: true}
+	done := store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")}
+	unknown := store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true}
+	nothing := store.Settlement{Outcome: store.OutcomeRelease}
+	failed := store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("boom"), EffectPossible: true}
+	declined := store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("declined"), NonRetryable: true}
 
 	for _, c := range []struct {
 		name    string

@@ -25,21 +25,21 @@ func walk(ctx context.Context, s store.Store, key string, result []byte) error {
 	}
 	end := func(t store.Settlement) {
 		got, err := s.Settle(ctx, []store.Settlement{t})
-		expect("settle", err == nil && got[0] == store.Applied, err)
+		expect("settle", err == nil && got[0] == store.SettledApplied, err)
 	}
 	claim(store.ActAcquire, first)
 	other := again(first)
 	other.Hashes, other.Invocation = []string{"v1:s1:bbbb"}, "run-1/6/1"
 	claim(store.ActConflict, other)
 	claim(store.ActWait, again(first))
-	failed := settlement(first, store.Settlement{Outcome: store.Fail, Failure: result})
+	failed := settlement(first, store.Settlement{Outcome: store.OutcomeFail, Failure: result})
 	end(failed)
 	end(failed)
 	second := again(first)
 	claim(store.ActAcquire, second)
 	renewed, err := s.Renew(ctx, []store.Lease{leaseOf(second), leaseOf(reservation(key + "-absent"))})
-	expect("renew", err == nil && renewed[0] == store.Renewed && renewed[1] == store.Lost, err)
-	completed := settlement(second, store.Settlement{Outcome: store.Complete, Result: result, ResultSize: int64(len(result))})
+	expect("renew", err == nil && renewed[0] == store.LeaseRenewed && renewed[1] == store.LeaseLost, err)
+	completed := settlement(second, store.Settlement{Outcome: store.OutcomeComplete, Result: result, ResultSize: int64(len(result))})
 	end(completed)
 	end(completed)
 	claim(store.ActConflict, other)

@@ -36,7 +36,7 @@ func acquireLate(k *kit) {
 
 	rec := k.get(r)
 	require.Equal(k, b.Token, rec.Token)
-	require.Equal(k, store.InProgress, rec.Status)
+	require.Equal(k, store.StatusInProgress, rec.Status)
 	require.Equal(k, "v1:s2:bbbb", rec.Hash)
 	require.Equal(k, store.Verify, rec.Policy)
 	require.True(k, rec.EffectPossible)
@@ -51,11 +51,11 @@ func acquireLate(k *kit) {
 func acquireFailed(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Fail, Failure: []byte("boom"), NonRetryable: true})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("boom"), NonRetryable: true})
 	b := again(r)
 	require.True(k, k.acquire(k.get(r), b).OK)
 	rec := k.get(r)
-	require.Equal(k, store.InProgress, rec.Status)
+	require.Equal(k, store.StatusInProgress, rec.Status)
 	require.Equal(k, b.Token, rec.Token)
 	require.Nil(k, rec.Failure)
 	require.False(k, rec.NonRetryable)
@@ -66,7 +66,7 @@ func acquireFailed(k *kit) {
 func acquireReleased(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Release})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeRelease})
 	b := again(r)
 	require.True(k, k.acquire(k.get(r), b).OK)
 	require.True(k, k.get(r).EffectPossible)
@@ -75,7 +75,7 @@ func acquireReleased(k *kit) {
 func acquirePending(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Pend, Lease: 2 * lease})
+	k.apply(r, store.Settlement{Outcome: store.OutcomePend, Lease: 2 * lease})
 	require.False(k, k.acquire(k.get(r), again(r)).OK)
 	k.Advance(2*lease + slack)
 	require.True(k, k.acquire(k.get(r), again(r)).OK)
@@ -102,14 +102,14 @@ func acquireRenewed(k *kit) {
 	k.Advance(lease + slack)
 	seen := k.get(r)
 	require.False(k, seen.LeaseLive())
-	require.Equal(k, store.Renewed, k.renew(r))
+	require.Equal(k, store.LeaseRenewed, k.renew(r))
 	k.requireMiss(seen, again(r))
 }
 
 func acquireCompleted(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte("paid")})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
 	k.requireMiss(k.get(r), again(r))
 }
 
@@ -127,7 +127,7 @@ func acquireOtherStatus(k *kit) {
 	k.insert(r)
 	k.Advance(lease + slack)
 	seen := k.get(r)
-	k.apply(r, store.Settlement{Outcome: store.Fail, Failure: []byte("boom"), EffectPossible: true})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("boom"), EffectPossible: true})
 	k.requireMiss(seen, again(r))
 }
 
@@ -136,7 +136,7 @@ func acquireHeld(k *kit) {
 	k.insert(r)
 	k.Advance(lease + slack)
 	unheld := k.get(r)
-	k.apply(r, store.Settlement{Outcome: store.Hold})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeHold})
 	k.requireMiss(unheld, again(r))
 
 	held := k.get(r)
@@ -148,12 +148,12 @@ func acquireHeld(k *kit) {
 	require.Equal(k, b.Token, rec.Token)
 
 	k.Advance(lease + slack)
-	k.requireMiss(store.Record{Token: b.Token, Status: store.InProgress, Held: true}, again(r))
+	k.requireMiss(store.Record{Token: b.Token, Status: store.StatusInProgress, Held: true}, again(r))
 }
 
 func acquireAbsent(k *kit) {
 	r := k.reservation()
-	seen := store.Record{Token: store.NewToken(), Status: store.InProgress}
+	seen := store.Record{Token: store.NewToken(), Status: store.StatusInProgress}
 	require.Equal(k, store.Acquired{}, k.acquire(seen, r))
 	k.requireMissing(r)
 }

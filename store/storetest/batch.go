@@ -62,7 +62,7 @@ func batchAcquire(k *kit) {
 	for i, r := range all {
 		k.insert(r)
 		if i%3 == 1 { // generation 1
-			k.apply(r, store.Settlement{Outcome: store.Release, NewGeneration: true})
+			k.apply(r, store.Settlement{Outcome: store.OutcomeRelease, NewGeneration: true})
 		}
 	}
 	k.Advance(lease + slack)
@@ -92,14 +92,14 @@ func batchRenew(k *kit) {
 			k.insert(r)
 		}
 		if i%3 == 1 {
-			k.apply(r, store.Settlement{Outcome: store.Complete})
+			k.apply(r, store.Settlement{Outcome: store.OutcomeComplete})
 		}
 	}
 	got, err := k.Store.Renew(k.ctx, leases)
 	require.NoError(k, err)
 	require.Len(k, got, len(all))
 	for i := range all {
-		require.Equal(k, []store.Renewal{store.Renewed, store.Lost, store.Lost}[i%3], got[i], "argument %d", i)
+		require.Equal(k, []store.Renewal{store.LeaseRenewed, store.LeaseLost, store.LeaseLost}[i%3], got[i], "argument %d", i)
 	}
 	k.requireLease(lease+slack*2, k.get(all[0]))
 }
@@ -118,8 +118,8 @@ func batchSettle(k *kit) {
 			continue
 		}
 		k.insert(r)
-		if batch[i].Outcome == store.Hold && !batch[i].OwnLease {
-			k.apply(r, store.Settlement{Outcome: store.Release, EffectPossible: true})
+		if batch[i].Outcome == store.OutcomeHold && !batch[i].OwnLease {
+			k.apply(r, store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true})
 		}
 	}
 	before := map[int]store.Record{}
@@ -132,7 +132,7 @@ func batchSettle(k *kit) {
 	require.NoError(k, err)
 	require.Len(k, got, len(all))
 	for i, r := range all {
-		require.Equal(k, []store.Settled{store.Applied, store.Stale, store.Missing}[i%3], got[i], "argument %d, %v", i, batch[i].Outcome)
+		require.Equal(k, []store.Settled{store.SettledApplied, store.SettledStale, store.SettledMissing}[i%3], got[i], "argument %d, %v", i, batch[i].Outcome)
 		switch i % 3 {
 		case 0:
 			k.requireOutcome(before[i], batch[i], k.get(r))
@@ -160,7 +160,7 @@ func batchTwice(k *kit) {
 	refused(err)
 	_, err = k.Store.Renew(k.ctx, []store.Lease{leaseOf(r), leaseOf(r)})
 	refused(err)
-	s := store.Settlement{Key: r.Key, Token: r.Token, Outcome: store.Complete}
+	s := store.Settlement{Key: r.Key, Token: r.Token, Outcome: store.OutcomeComplete}
 	_, err = k.Store.Settle(k.ctx, []store.Settlement{s, s})
 	refused(err)
 }
@@ -189,7 +189,7 @@ func batchLarge(k *kit) {
 	for i, r := range all {
 		require.True(k, found[i].Inserted)
 		leases[i] = leaseOf(r)
-		settlements[i] = store.Settlement{Key: r.Key, Token: r.Token, Outcome: store.Complete, Result: []byte(r.Key)}
+		settlements[i] = store.Settlement{Key: r.Key, Token: r.Token, Outcome: store.OutcomeComplete, Result: []byte(r.Key)}
 	}
 	renewed, err := k.Store.Renew(k.ctx, leases)
 	require.NoError(k, err)
@@ -198,8 +198,8 @@ func batchLarge(k *kit) {
 	found, err = k.Store.Reserve(k.ctx, all)
 	require.NoError(k, err)
 	for i, r := range all {
-		require.Equal(k, store.Renewed, renewed[i])
-		require.Equal(k, store.Applied, settled[i])
+		require.Equal(k, store.LeaseRenewed, renewed[i])
+		require.Equal(k, store.SettledApplied, settled[i])
 		require.Equal(k, r.Key, string(found[i].Record.Result))
 	}
 }

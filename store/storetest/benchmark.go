@@ -85,9 +85,9 @@ func firstRun(ctx context.Context, s store.Store, n int64) error {
 		return fmt.Errorf("dedupe: a new key was answered with %v", c.Action)
 	}
 	got, err := s.Settle(ctx, []store.Settlement{{
-		Key: r.Key, Token: r.Token, Outcome: store.Complete, Result: make([]byte, 200), ResultSize: 200,
+		Key: r.Key, Token: r.Token, Outcome: store.OutcomeComplete, Result: make([]byte, 200), ResultSize: 200,
 	}})
-	if err == nil && got[0] != store.Applied {
+	if err == nil && got[0] != store.SettledApplied {
 		err = fmt.Errorf("dedupe: a completion was answered with %v", got[0])
 	}
 	return err

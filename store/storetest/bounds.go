@@ -64,19 +64,19 @@ func boundsLive(k *kit) {
 
 func boundsUnresolved(k *kit) {
 	f, all := k.full(policy(store.Refuse))
-	f.apply(all[0], store.Settlement{Outcome: store.Pend, Lease: lease})
-	f.apply(all[1], store.Settlement{Outcome: store.Hold, OwnLease: true})
+	f.apply(all[0], store.Settlement{Outcome: store.OutcomePend, Lease: lease})
+	f.apply(all[1], store.Settlement{Outcome: store.OutcomeHold, OwnLease: true})
 	f.Advance(2 * retention)
 	f.requireFull(all)
 }
 
 func boundsServes(k *kit) {
 	f, all := k.full()
-	require.Equal(f, store.Renewed, f.renew(all[0]))
+	require.Equal(f, store.LeaseRenewed, f.renew(all[0]))
 	f.requireVerdict(store.ActWait, again(all[0]))
-	f.apply(all[1], store.Settlement{Outcome: store.Complete, Result: []byte("paid")})
+	f.apply(all[1], store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
 	f.requireVerdict(store.ActReplay, again(all[1]))
-	f.apply(all[2], store.Settlement{Outcome: store.Release, EffectPossible: true})
+	f.apply(all[2], store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true})
 	f.requireVerdict(store.ActAcquire, again(all[2]))
 }
 

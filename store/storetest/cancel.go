@@ -21,7 +21,7 @@ func closeTests() []named {
 
 // calls names every method of a store, called with arguments that are valid.
 func (k *kit) calls(r store.Reservation) map[string]func(context.Context) error {
-	seen := store.Record{Token: r.Token, Status: store.InProgress}
+	seen := store.Record{Token: r.Token, Status: store.StatusInProgress}
 	return map[string]func(context.Context) error{
 		"Reserve": func(ctx context.Context) error {
 			_, err := k.Store.Reserve(ctx, []store.Reservation{again(r)})
@@ -36,7 +36,7 @@ func (k *kit) calls(r store.Reservation) map[string]func(context.Context) error 
 			return err
 		},
 		"Settle": func(ctx context.Context) error {
-			_, err := k.Store.Settle(ctx, []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.Complete}})
+			_, err := k.Store.Settle(ctx, []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.OutcomeComplete}})
 			return err
 		},
 		"Get": func(ctx context.Context) error {

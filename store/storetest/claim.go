@@ -77,7 +77,7 @@ func claimLive(k *kit) {
 func claimReplay(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte{0, 0xff, 'a'}, ResultSize: 3})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte{0, 0xff, 'a'}, ResultSize: 3})
 	c := k.requireVerdict(store.ActReplay, again(r))
 	require.Equal(k, []byte{0, 0xff, 'a'}, c.Found.Result)
 	require.EqualValues(k, 3, c.Found.ResultSize)
@@ -86,7 +86,7 @@ func claimReplay(k *kit) {
 func claimConflict(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte("paid")})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
 	k.requireVerdict(store.ActConflict, again(r, otherHash))
 	k.requireVerdict(store.ActReplay, again(r))
 }
@@ -94,7 +94,7 @@ func claimConflict(k *kit) {
 func claimRetired(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Complete})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete})
 	k.requireVerdict(store.ActReplay, again(r, otherInvocation, func(r *store.Reservation) {
 		r.Hashes = []string{"v1:s2:cccc", "v1:s1:aaaa"}
 	}))
@@ -103,7 +103,7 @@ func claimRetired(k *kit) {
 func claimOther(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte("paid")})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
 	for on, want := range map[store.OtherExecution]store.Verdict{
 		store.RefuseOther:  {Action: store.ActOther},
 		store.ReplayOther:  {Action: store.ActReplay, Other: true},
@@ -146,9 +146,9 @@ func claimComesBack(k *kit) {
 	k.insert(r)
 	k.Advance(lease + slack)
 	k.requireVerdict(store.ActUnknown, again(r))
-	require.Equal(k, store.Renewed, k.renew(r))
+	require.Equal(k, store.LeaseRenewed, k.renew(r))
 	k.requireVerdict(store.ActWait, again(r))
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte("paid")})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
 	k.requireVerdict(store.ActReplay, again(r))
 }
 
@@ -163,7 +163,7 @@ func claimVerify(k *kit) {
 
 func claimNoEffect(k *kit) {
 	for _, p := range []store.TakeoverPolicy{store.Reexecute, store.Refuse, store.Verify} {
-		for _, s := range []store.Settlement{{Outcome: store.Release}, {Outcome: store.Fail, Failure: []byte("declined")}} {
+		for _, s := range []store.Settlement{{Outcome: store.OutcomeRelease}, {Outcome: store.OutcomeFail, Failure: []byte("declined")}} {
 			r := k.reservation(policy(p))
 			k.insert(r)
 			k.apply(r, s)
@@ -179,7 +179,7 @@ func claimHeld(k *kit) {
 		r := k.reservation(policy(p))
 		k.insert(r)
 		k.Advance(lease + slack)
-		k.apply(r, store.Settlement{Outcome: store.Hold})
+		k.apply(r, store.Settlement{Outcome: store.OutcomeHold})
 		c := k.requireVerdict(action, again(r))
 		require.True(k, c.Found.Held)
 	}
@@ -188,7 +188,7 @@ func claimHeld(k *kit) {
 func claimPending(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Pend, Lease: time.Hour})
+	k.apply(r, store.Settlement{Outcome: store.OutcomePend, Lease: time.Hour})
 	k.Advance(time.Hour - slack)
 	k.requireVerdict(store.ActPending, again(r))
 	k.Advance(2 * slack)
@@ -198,7 +198,7 @@ func claimPending(k *kit) {
 func claimFailure(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Fail, Failure: []byte("declined"), NonRetryable: true})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("declined"), NonRetryable: true})
 	c := k.requireVerdict(store.ActReplayFailure, again(r))
 	require.Equal(k, []byte("declined"), c.Found.Failure)
 	k.requireVerdict(store.ActAcquire, again(r, otherInvocation))
@@ -207,7 +207,7 @@ func claimFailure(k *kit) {
 func claimGeneration(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Release, NewGeneration: true})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeRelease, NewGeneration: true})
 	require.Equal(k, 1, k.requireVerdict(store.ActAcquire, again(r)).Generation)
 	require.Equal(k, 1, k.requireVerdict(store.ActWait, again(r)).Generation)
 }
@@ -221,20 +221,20 @@ func claimFirstGeneration(k *kit) {
 	r := k.reservation(ofLineage("first", 70))
 	k.insert(r)
 	require.Equal(k, 70, k.get(r).Generation)
-	k.apply(r, store.Settlement{Outcome: store.Release, NewGeneration: true})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeRelease, NewGeneration: true})
 
 	r = again(r)
 	require.Equal(k, 71, k.requireVerdict(store.ActAcquire, r).Generation, "its own lineage")
-	k.apply(r, store.Settlement{Outcome: store.Release})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeRelease})
 
 	r = again(r, ofLineage("another", 0))
 	require.Equal(k, 71, k.requireVerdict(store.ActAcquire, r).Generation, "the key is the operation")
-	k.apply(r, store.Settlement{Outcome: store.Release})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeRelease})
 
 	r = again(r, ofLineage("a third", 900))
 	require.Equal(k, 900, k.requireVerdict(store.ActAcquire, r).Generation)
 	require.Equal(k, 900, k.get(r).Generation)
-	k.apply(r, store.Settlement{Outcome: store.Release, EffectPossible: true})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true})
 
 	r = again(r, ofLineage("a fourth", 40))
 	require.Equal(k, 900, k.requireVerdict(store.ActAcquire, r).Generation, "the provider may know it")

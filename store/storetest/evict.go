@@ -49,7 +49,7 @@ func (k *kit) requireEvictable(r store.Reservation) {
 func evictEarly(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Complete})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete})
 	k.Advance(retention - slack)
 	before := k.get(r)
 	require.Zero(k, k.evict(1000))
@@ -60,11 +60,11 @@ func evictForgets(k *kit) {
 	k.evictAll()
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Release, NewGeneration: true})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeRelease, NewGeneration: true})
 	k.Advance(retention + slack)
 	k.requireEvictable(r)
-	require.Equal(k, store.Lost, k.renew(r))
-	require.Equal(k, store.Missing, k.settle(r, store.Settlement{Outcome: store.Complete}))
+	require.Equal(k, store.LeaseLost, k.renew(r))
+	require.Equal(k, store.SettledMissing, k.settle(r, store.Settlement{Outcome: store.OutcomeComplete}))
 	k.insert(again(r))
 	require.Zero(k, k.get(r).Generation)
 	require.Equal(k, 1, k.get(r).Acquisitions)
@@ -134,7 +134,7 @@ func (k *kit) outlive(all ...store.Reservation) {
 	for _, d := range []time.Duration{retention / 2, retention/2 - slack, lease / 2} {
 		k.Advance(d)
 		for _, r := range all {
-			require.Equal(k, store.Renewed, k.renew(r))
+			require.Equal(k, store.LeaseRenewed, k.renew(r))
 		}
 	}
 }
@@ -150,10 +150,10 @@ func evictAcquired(k *kit) {
 	k.Advance(late)
 	r = again(r)
 	require.True(k, k.acquire(k.get(r), r).OK)
-	k.apply(r, store.Settlement{Outcome: store.Complete})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete})
 	k.Advance(retention - slack)
 	require.Zero(k, k.evict(1000))
-	require.Equal(k, store.Completed, k.get(r).Status)
+	require.Equal(k, store.StatusCompleted, k.get(r).Status)
 	k.Advance(2 * slack)
 	k.requireEvictable(r)
 }
@@ -179,7 +179,7 @@ func evictOldest(k *kit) {
 	}
 	for _, i := range []int{2, 0, 1} { // not in the order of the keys
 		k.insert(all[i])
-		k.apply(all[i], store.Settlement{Outcome: store.Complete})
+		k.apply(all[i], store.Settlement{Outcome: store.OutcomeComplete})
 		k.Advance(lease)
 	}
 	if k.Expires {

@@ -31,9 +31,9 @@ func failRecords(k *kit) {
 		r := k.reservation()
 		k.insert(r)
 		before := k.get(r)
-		k.apply(r, store.Settlement{Outcome: store.Fail, Failure: []byte("boom"), NonRetryable: nonRetryable})
+		k.apply(r, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("boom"), NonRetryable: nonRetryable})
 		rec := k.get(r)
-		require.Equal(k, store.Failed, rec.Status)
+		require.Equal(k, store.StatusFailed, rec.Status)
 		require.Equal(k, []byte("boom"), rec.Failure)
 		require.Equal(k, nonRetryable, rec.NonRetryable)
 		require.Nil(k, rec.Result)
@@ -47,7 +47,7 @@ func failEffect(k *kit) {
 	for _, possible := range []bool{false, true} {
 		r := k.reservation()
 		k.insert(r)
-		k.apply(r, store.Settlement{Outcome: store.Fail, Failure: []byte("boom"), EffectPossible: possible})
+		k.apply(r, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("boom"), EffectPossible: possible})
 		require.Equal(k, possible, k.get(r).EffectPossible)
 	}
 }
@@ -60,7 +60,7 @@ func (k *kit) requireHoldKept(s store.Settlement) {
 		r := k.reservation(policy(store.Refuse))
 		k.insert(r)
 		k.Advance(lease + slack)
-		k.apply(r, store.Settlement{Outcome: store.Hold})
+		k.apply(r, store.Settlement{Outcome: store.OutcomeHold})
 		s.EffectPossible = possible
 		k.apply(r, s)
 		require.Equal(k, possible, k.get(r).Held)
@@ -69,7 +69,7 @@ func (k *kit) requireHoldKept(s store.Settlement) {
 }
 
 func failHeld(k *kit) {
-	k.requireHoldKept(store.Settlement{Outcome: store.Fail, Failure: []byte("boom")})
+	k.requireHoldKept(store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("boom")})
 }
 
 // requireGeneration settles three acquisitions twice each with a new generation.
@@ -89,16 +89,16 @@ func (k *kit) requireGeneration(s store.Settlement) {
 }
 
 func failGeneration(k *kit) {
-	k.requireGeneration(store.Settlement{Outcome: store.Fail, Failure: []byte("declined"), NewGeneration: true})
+	k.requireGeneration(store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("declined"), NewGeneration: true})
 }
 
 func failPending(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Pend, Lease: lease})
-	k.apply(r, store.Settlement{Outcome: store.Fail, Failure: []byte("boom")})
+	k.apply(r, store.Settlement{Outcome: store.OutcomePend, Lease: lease})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("boom")})
 	rec := k.get(r)
-	require.Equal(k, store.Failed, rec.Status)
+	require.Equal(k, store.StatusFailed, rec.Status)
 	require.False(k, rec.Pending)
 }
 
@@ -107,9 +107,9 @@ func releaseEnds(k *kit) {
 		r := k.reservation()
 		k.insert(r)
 		before := k.get(r)
-		k.apply(r, store.Settlement{Outcome: store.Release, EffectPossible: possible})
+		k.apply(r, store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: possible})
 		rec := k.get(r)
-		require.Equal(k, store.InProgress, rec.Status)
+		require.Equal(k, store.StatusInProgress, rec.Status)
 		require.Equal(k, possible, rec.EffectPossible)
 		require.False(k, rec.LeaseLive())
 		require.Zero(k, rec.Generation)
@@ -118,21 +118,21 @@ func releaseEnds(k *kit) {
 	}
 }
 
-func releaseHeld(k *kit) { k.requireHoldKept(store.Settlement{Outcome: store.Release}) }
+func releaseHeld(k *kit) { k.requireHoldKept(store.Settlement{Outcome: store.OutcomeRelease}) }
 
 func releaseGeneration(k *kit) {
-	k.requireGeneration(store.Settlement{Outcome: store.Release, NewGeneration: true})
+	k.requireGeneration(store.Settlement{Outcome: store.OutcomeRelease, NewGeneration: true})
 }
 
 func generationSurvives(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Release, NewGeneration: true})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeRelease, NewGeneration: true})
 	for _, s := range []store.Settlement{
-		{Outcome: store.Release, EffectPossible: true},
-		{Outcome: store.Fail, Failure: []byte("boom"), EffectPossible: true},
-		{Outcome: store.Release},
-		{Outcome: store.Complete, Result: []byte("paid")},
+		{Outcome: store.OutcomeRelease, EffectPossible: true},
+		{Outcome: store.OutcomeFail, Failure: []byte("boom"), EffectPossible: true},
+		{Outcome: store.OutcomeRelease},
+		{Outcome: store.OutcomeComplete, Result: []byte("paid")},
 	} {
 		r = again(r)
 		require.Equal(k, store.Acquired{OK: true, Generation: 1}, k.acquire(k.get(r), r))
@@ -143,9 +143,9 @@ func generationSurvives(k *kit) {
 
 func releaseSetBack(k *kit) {
 	for _, s := range []store.Settlement{
-		{Outcome: store.Release},
-		{Outcome: store.Release, EffectPossible: true},
-		{Outcome: store.Hold, OwnLease: true},
+		{Outcome: store.OutcomeRelease},
+		{Outcome: store.OutcomeRelease, EffectPossible: true},
+		{Outcome: store.OutcomeHold, OwnLease: true},
 	} {
 		r := k.reservation()
 		k.insert(r)
@@ -153,7 +153,7 @@ func releaseSetBack(k *kit) {
 		k.Advance(-lease / 2)
 		rec := k.get(r)
 		k.requireLeaseOver(rec)
-		require.Equal(k, store.Lost, k.renew(r))
+		require.Equal(k, store.LeaseLost, k.renew(r))
 		require.True(k, k.acquire(rec, again(r)).OK)
 		k.Advance(lease / 2)
 	}

@@ -76,7 +76,7 @@ var faults = map[string]struct {
 		f.renew = func(ctx context.Context, all []store.Lease) ([]store.Renewal, error) {
 			answers, err := f.Store.Renew(ctx, all)
 			for i := range answers {
-				answers[i] = store.Renewed
+				answers[i] = store.LeaseRenewed
 			}
 			return answers, err
 		}
@@ -104,12 +104,12 @@ var faults = map[string]struct {
 			var done []bool
 			for _, s := range all {
 				r, err := f.Store.Get(ctx, s.Key)
-				done = append(done, err == nil && r.Status == store.Completed)
+				done = append(done, err == nil && r.Status == store.StatusCompleted)
 			}
 			answers, err := f.Store.Settle(ctx, all)
 			for i := range answers {
-				if done[i] && answers[i] == store.Applied {
-					answers[i] = store.Stale
+				if done[i] && answers[i] == store.SettledApplied {
+					answers[i] = store.SettledStale
 				}
 			}
 			return answers, err
@@ -139,7 +139,7 @@ var faults = map[string]struct {
 		pending := map[string]store.Token{}
 		f.settle = func(ctx context.Context, all []store.Settlement) ([]store.Settled, error) {
 			for _, s := range all {
-				if s.Outcome == store.Pend {
+				if s.Outcome == store.OutcomePend {
 					pending[s.Key] = s.Token
 				}
 			}
@@ -147,7 +147,7 @@ var faults = map[string]struct {
 		}
 		f.evict = func(ctx context.Context, limit int) (int, error) {
 			for key, token := range pending {
-				_, _ = f.Store.Settle(ctx, []store.Settlement{{Key: key, Token: token, Outcome: store.Release}})
+				_, _ = f.Store.Settle(ctx, []store.Settlement{{Key: key, Token: token, Outcome: store.OutcomeRelease}})
 			}
 			return f.Store.Evict(ctx, limit)
 		}

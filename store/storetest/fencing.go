@@ -19,7 +19,7 @@ func fencingTests() []named {
 func (k *kit) requireFenced(stale store.Reservation) {
 	k.Helper()
 	before := k.get(stale)
-	require.Equal(k, store.Lost, k.renew(stale))
+	require.Equal(k, store.LeaseLost, k.renew(stale))
 	k.requireUnchanged(before)
 	for _, s := range endings() {
 		k.requireStale(stale, s)
@@ -40,7 +40,7 @@ func (k *kit) overtake() (stale, owner store.Reservation) {
 func fenceRunning(k *kit) {
 	stale, owner := k.overtake()
 	k.requireFenced(stale)
-	require.Equal(k, store.Renewed, k.renew(owner))
+	require.Equal(k, store.LeaseRenewed, k.renew(owner))
 	k.Advance(lease + slack)
 	k.requireFenced(stale)
 }
@@ -48,7 +48,7 @@ func fenceRunning(k *kit) {
 func fenceDone(k *kit) {
 	for _, s := range endings() {
 		stale, owner := k.overtake()
-		if s.Outcome == store.Hold && !s.OwnLease {
+		if s.Outcome == store.OutcomeHold && !s.OwnLease {
 			k.Advance(lease + slack)
 		}
 		k.apply(owner, s)
@@ -59,7 +59,7 @@ func fenceDone(k *kit) {
 func fenceAnew(k *kit) {
 	stale := k.reservation()
 	k.insert(stale)
-	k.apply(stale, store.Settlement{Outcome: store.Complete, Result: []byte("paid")})
+	k.apply(stale, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
 	k.evictAll()
 	k.insert(again(stale))
 	k.requireFenced(stale)

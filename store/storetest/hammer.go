@@ -102,9 +102,9 @@ func (k *kit) claimAndLook(r store.Reservation, clock *sync.RWMutex) error {
 	if rec.Token != r.Token {
 		return fmt.Errorf("acquired with %v, but the record has %v", r.Token, rec.Token)
 	}
-	settlement := store.Settlement{Key: r.Key, Token: r.Token, Outcome: store.Complete}
+	settlement := store.Settlement{Key: r.Key, Token: r.Token, Outcome: store.OutcomeComplete}
 	if rec.Token[0]%2 == 0 { // some leave the key to be acquired again
-		settlement.Outcome = store.Release
+		settlement.Outcome = store.OutcomeRelease
 	}
 	_, err = k.Store.Settle(k.ctx, []store.Settlement{settlement})
 	return err

@@ -33,11 +33,11 @@ func holdLate(k *kit) {
 	k.insert(r)
 	before := k.get(r)
 	k.Advance(lease + slack)
-	k.apply(r, store.Settlement{Outcome: store.Hold})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeHold})
 	rec := k.get(r)
 	require.True(k, rec.Held)
 	require.True(k, rec.EffectPossible)
-	require.Equal(k, store.InProgress, rec.Status)
+	require.Equal(k, store.StatusInProgress, rec.Status)
 	k.requireLeaseOver(rec)
 	k.requireIdentity(before, rec)
 }
@@ -45,24 +45,24 @@ func holdLate(k *kit) {
 func holdFailed(k *kit) {
 	r := k.reservation(policy(store.Refuse))
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Fail, Failure: []byte("boom"), EffectPossible: true})
-	k.apply(r, store.Settlement{Outcome: store.Hold})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("boom"), EffectPossible: true})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeHold})
 	rec := k.get(r)
 	require.True(k, rec.Held)
 	require.True(k, rec.EffectPossible)
-	require.Equal(k, store.Failed, rec.Status)
+	require.Equal(k, store.StatusFailed, rec.Status)
 	require.Equal(k, []byte("boom"), rec.Failure)
 }
 
 func holdLive(k *kit) {
 	r := k.reservation(policy(store.Verify))
 	k.insert(r)
-	k.requireStale(r, store.Settlement{Outcome: store.Hold})
-	k.apply(r, store.Settlement{Outcome: store.Hold, OwnLease: true})
+	k.requireStale(r, store.Settlement{Outcome: store.OutcomeHold})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeHold, OwnLease: true})
 	rec := k.get(r)
 	require.True(k, rec.Held)
 	require.True(k, rec.EffectPossible)
-	require.Equal(k, store.InProgress, rec.Status)
+	require.Equal(k, store.StatusInProgress, rec.Status)
 	k.requireLeaseOver(rec)
 }
 
@@ -70,7 +70,7 @@ func holdLive(k *kit) {
 func (k *kit) requireStale(r store.Reservation, s store.Settlement) {
 	k.Helper()
 	before := k.get(r)
-	require.Equal(k, store.Stale, k.settle(r, s), s.Outcome.String())
+	require.Equal(k, store.SettledStale, k.settle(r, s), s.Outcome.String())
 	k.requireUnchanged(before)
 }
 
@@ -79,21 +79,21 @@ func holdRenewed(k *kit) {
 	k.insert(r)
 	k.Advance(lease + slack)
 	require.Equal(k, store.ActUnknown, store.Decide(k.get(r), again(r)).Action)
-	require.Equal(k, store.Renewed, k.renew(r))
-	k.requireStale(r, store.Settlement{Outcome: store.Hold})
+	require.Equal(k, store.LeaseRenewed, k.renew(r))
+	k.requireStale(r, store.Settlement{Outcome: store.OutcomeHold})
 	require.True(k, k.get(r).LeaseLive())
 }
 
 func holdNoEffect(k *kit) {
 	for _, s := range []store.Settlement{
-		{Outcome: store.Release},
-		{Outcome: store.Fail, Failure: []byte("declined")},
+		{Outcome: store.OutcomeRelease},
+		{Outcome: store.OutcomeFail, Failure: []byte("declined")},
 	} {
 		r := k.reservation(policy(store.Refuse))
 		k.insert(r)
 		k.apply(r, s)
-		k.requireStale(r, store.Settlement{Outcome: store.Hold})
-		k.requireStale(r, store.Settlement{Outcome: store.Hold, OwnLease: true})
+		k.requireStale(r, store.Settlement{Outcome: store.OutcomeHold})
+		k.requireStale(r, store.Settlement{Outcome: store.OutcomeHold, OwnLease: true})
 	}
 }
 
@@ -103,19 +103,19 @@ func holdAcquired(k *kit) {
 	k.Advance(lease + slack)
 	require.True(k, k.acquire(k.get(r), again(r)).OK)
 	k.Advance(lease + slack)
-	k.requireStale(r, store.Settlement{Outcome: store.Hold})
-	k.requireStale(r, store.Settlement{Outcome: store.Hold, OwnLease: true})
+	k.requireStale(r, store.Settlement{Outcome: store.OutcomeHold})
+	k.requireStale(r, store.Settlement{Outcome: store.OutcomeHold, OwnLease: true})
 }
 
 func pendLease(k *kit) {
 	r := k.reservation()
 	k.insert(r)
 	before := k.get(r)
-	k.apply(r, store.Settlement{Outcome: store.Pend, Lease: 3 * lease})
+	k.apply(r, store.Settlement{Outcome: store.OutcomePend, Lease: 3 * lease})
 	rec := k.get(r)
 	require.True(k, rec.Pending)
 	require.True(k, rec.EffectPossible)
-	require.Equal(k, store.InProgress, rec.Status)
+	require.Equal(k, store.StatusInProgress, rec.Status)
 	k.requireLease(3*lease, rec)
 	k.requireIdentity(before, rec)
 	k.Advance(3*lease + slack)
@@ -127,10 +127,10 @@ func pendLease(k *kit) {
 func pendComplete(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Pend, Lease: lease})
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte("paid")})
+	k.apply(r, store.Settlement{Outcome: store.OutcomePend, Lease: lease})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
 	rec := k.get(r)
-	require.Equal(k, store.Completed, rec.Status)
+	require.Equal(k, store.StatusCompleted, rec.Status)
 	require.False(k, rec.Pending)
 	require.Equal(k, []byte("paid"), rec.Result)
 }
@@ -139,7 +139,7 @@ func pendMonths(k *kit) {
 	const months = 100 * 24 * time.Hour // more milliseconds than an int32 holds
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Pend, Lease: months})
+	k.apply(r, store.Settlement{Outcome: store.OutcomePend, Lease: months})
 	k.requireLease(months, k.get(r))
 }
 
@@ -147,7 +147,7 @@ func pendLate(k *kit) {
 	r := k.reservation()
 	k.insert(r)
 	k.Advance(lease + slack)
-	k.apply(r, store.Settlement{Outcome: store.Pend, Lease: lease})
+	k.apply(r, store.Settlement{Outcome: store.OutcomePend, Lease: lease})
 	rec := k.get(r)
 	require.True(k, rec.Pending)
 	require.True(k, rec.LeaseLive())

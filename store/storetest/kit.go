@@ -124,7 +124,7 @@ func (k *kit) settle(r store.Reservation, s store.Settlement) store.Settled {
 // apply settles and requires that it was carried out.
 func (k *kit) apply(r store.Reservation, s store.Settlement) {
 	k.Helper()
-	require.Equal(k, store.Applied, k.settle(r, s))
+	require.Equal(k, store.SettledApplied, k.settle(r, s))
 }
 
 func (k *kit) claim(r store.Reservation) store.Claimed {

@@ -47,9 +47,9 @@ func lostAcquire(k *kit) {
 func lostRenew(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	require.Equal(k, store.Renewed, k.renew(r))
+	require.Equal(k, store.LeaseRenewed, k.renew(r))
 	before := k.get(r)
-	require.Equal(k, store.Renewed, k.renew(r))
+	require.Equal(k, store.LeaseRenewed, k.renew(r))
 	k.requireRepeated(before)
 }
 
@@ -57,7 +57,7 @@ func lostSettle(k *kit) {
 	for _, s := range endings() {
 		r := k.reservation()
 		k.insert(r)
-		if s.Outcome == store.Hold && !s.OwnLease {
+		if s.Outcome == store.OutcomeHold && !s.OwnLease {
 			k.Advance(lease + slack)
 		}
 		k.apply(r, s)
@@ -70,9 +70,9 @@ func lostSettle(k *kit) {
 func lostFailHeld(k *kit) {
 	r := k.reservation(policy(store.Refuse))
 	k.insert(r)
-	fail := store.Settlement{Outcome: store.Fail, Failure: []byte("boom"), EffectPossible: true}
+	fail := store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("boom"), EffectPossible: true}
 	k.apply(r, fail)
-	k.apply(r, store.Settlement{Outcome: store.Hold})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeHold})
 	before := k.get(r)
 	require.True(k, before.Held)
 	k.apply(r, fail)

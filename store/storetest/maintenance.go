@@ -32,9 +32,9 @@ func maintainHeld(k *kit) {
 	k.insert(held)
 	k.insert(free)
 	require.Equal(k, before, count())
-	k.apply(held, store.Settlement{Outcome: store.Hold, OwnLease: true})
+	k.apply(held, store.Settlement{Outcome: store.OutcomeHold, OwnLease: true})
 	require.Equal(k, before+1, count())
-	k.apply(held, store.Settlement{Outcome: store.Complete})
+	k.apply(held, store.Settlement{Outcome: store.OutcomeComplete})
 	require.Equal(k, before, count())
 }
 
@@ -43,7 +43,7 @@ func maintainPass(k *kit) {
 	rs := []store.Reservation{k.reservation(), k.reservation(), k.reservation()}
 	for _, r := range rs {
 		k.insert(r)
-		k.apply(r, store.Settlement{Outcome: store.Complete})
+		k.apply(r, store.Settlement{Outcome: store.OutcomeComplete})
 	}
 	k.Advance(retention + slack)
 	e, err := store.NewEvictor(k.Store, store.EvictorOptions{BatchSize: 2, Logger: slog.New(slog.DiscardHandler)})

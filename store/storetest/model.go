@@ -162,7 +162,7 @@ func (m *model) claim(*rapid.T) {
 		require.Equal(m.t, r.Token, after.Token, "acquired without a record")
 		if existed {
 			require.False(m.t, before.LeaseLive(), "two live owners")
-			require.NotEqual(m.t, store.Completed, before.Status)
+			require.NotEqual(m.t, store.StatusCompleted, before.Status)
 		}
 		m.owned = append(m.owned, r)
 	case store.ActUnknown:
@@ -190,16 +190,16 @@ func (m *model) settle(t *rapid.T) {
 	r := m.owner(t)
 	possible := rapid.Bool().Draw(t, "effect possible")
 	s := rapid.SampledFrom([]store.Settlement{
-		{Outcome: store.Complete, Result: []byte("result of " + r.Token.String())},
-		{Outcome: store.Complete},
-		{Outcome: store.Complete, Tombstone: store.ResultTooLarge, ResultSize: 7},
-		{Outcome: store.Fail, Failure: []byte("failure"), EffectPossible: possible, NewGeneration: !possible},
-		{Outcome: store.Fail, Failure: []byte("final"), NonRetryable: true},
-		{Outcome: store.Release, EffectPossible: possible, NewGeneration: !possible},
-		{Outcome: store.Release, EffectPossible: possible},
-		{Outcome: store.Hold},
-		{Outcome: store.Hold, OwnLease: true},
-		{Outcome: store.Pend, Lease: modelLease},
+		{Outcome: store.OutcomeComplete, Result: []byte("result of " + r.Token.String())},
+		{Outcome: store.OutcomeComplete},
+		{Outcome: store.OutcomeComplete, Tombstone: store.TombstoneResultTooLarge, ResultSize: 7},
+		{Outcome: store.OutcomeFail, Failure: []byte("failure"), EffectPossible: possible, NewGeneration: !possible},
+		{Outcome: store.OutcomeFail, Failure: []byte("final"), NonRetryable: true},
+		{Outcome: store.OutcomeRelease, EffectPossible: possible, NewGeneration: !possible},
+		{Outcome: store.OutcomeRelease, EffectPossible: possible},
+		{Outcome: store.OutcomeHold},
+		{Outcome: store.OutcomeHold, OwnLease: true},
+		{Outcome: store.OutcomePend, Lease: modelLease},
 	}).Draw(t, "settlement")
 	s.Key, s.Token = r.Key, r.Token
 	before, _ := m.read(m.h.Store, r.Key)
@@ -207,7 +207,7 @@ func (m *model) settle(t *rapid.T) {
 		return st.Settle(context.Background(), []store.Settlement{s})
 	})[0]
 	after, _ := m.read(m.h.Store, r.Key)
-	if answer != store.Applied || before.Token != r.Token {
+	if answer != store.SettledApplied || before.Token != r.Token {
 		require.Equal(m.t, before, after, "a stale owner wrote")
 	}
 }
@@ -239,7 +239,7 @@ func (m *model) check(*rapid.T) {
 		got, gotOK := m.read(m.h.Store, key)
 		require.Equal(m.t, wantOK, gotOK, key)
 		require.Equal(m.t, want, got, key)
-		if got.Status == store.Completed {
+		if got.Status == store.StatusCompleted {
 			if result, seen := m.results[got.Token]; seen {
 				require.Equal(m.t, result, got.Result, "a settled result changed")
 			}

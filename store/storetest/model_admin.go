@@ -50,7 +50,7 @@ func (m *model) look(t *rapid.T, key string) store.Entry {
 	if len(got) > 0 {
 		m.seen = append(m.seen, got[0])
 		require.Equal(m.t, want[0].Seen(), got[0].Seen())
-		gaveUp := func(e store.Entry) bool { return e.GivenUp && e.Status == store.InProgress }
+		gaveUp := func(e store.Entry) bool { return e.GivenUp && e.Status == store.StatusInProgress }
 		require.Equal(m.t, gaveUp(want[0]), gaveUp(got[0]))
 	}
 	if len(m.seen) == 0 {
@@ -106,7 +106,7 @@ func (m *model) count(*rapid.T) {
 	}
 	overlapping := []store.KeyRange{store.KeysWithPrefix(m.keys[1]), store.AllKeys(), store.KeysWithPrefix(m.keys[0])}
 	for _, q := range []store.Query{
-		{}, {Held: true}, {PastLease: true}, {Pending: true}, {EffectPossible: true}, {Status: store.Completed}, {After: m.keys[0]},
+		{}, {Held: true}, {PastLease: true}, {Pending: true}, {EffectPossible: true}, {Status: store.StatusCompleted}, {After: m.keys[0]},
 		{Ranges: overlapping}, {Ranges: overlapping, Held: true}, {Ranges: []store.KeyRange{{From: m.keys[1], Before: m.keys[0]}}},
 	} {
 		require.Equal(m.t, list(m.admin, q), list(m.h.Admin, q), "%+v", q)

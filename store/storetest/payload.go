@@ -44,7 +44,7 @@ func payloadResults(k *kit) {
 	for name, payload := range payloads() {
 		r := k.reservation()
 		k.insert(r)
-		k.apply(r, store.Settlement{Outcome: store.Complete, Result: payload, ResultSize: int64(len(payload))})
+		k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: payload, ResultSize: int64(len(payload))})
 		require.True(k, bytes.Equal(payload, k.get(r).Result), "%s, from Get", name)
 		require.True(k, bytes.Equal(payload, k.reserve(again(r)).Record.Result), "%s, from Reserve", name)
 	}
@@ -53,13 +53,13 @@ func payloadResults(k *kit) {
 func payloadNil(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Complete})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete})
 	require.Nil(k, k.get(r).Result)
 	require.Nil(k, k.reserve(again(r)).Record.Result)
 
 	r = k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte{}})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte{}})
 	for _, result := range [][]byte{k.get(r).Result, k.reserve(again(r)).Record.Result} {
 		require.NotNil(k, result)
 		require.Empty(k, result)
@@ -70,7 +70,7 @@ func payloadNilFailure(k *kit) {
 	for _, failure := range [][]byte{nil, {}} {
 		r := k.reservation()
 		k.insert(r)
-		k.apply(r, store.Settlement{Outcome: store.Fail, Failure: failure})
+		k.apply(r, store.Settlement{Outcome: store.OutcomeFail, Failure: failure})
 		require.Equal(k, failure, k.get(r).Failure)
 		require.Equal(k, failure, k.reserve(again(r)).Record.Failure)
 	}
@@ -80,7 +80,7 @@ func payloadFailures(k *kit) {
 	for name, payload := range payloads() {
 		r := k.reservation()
 		k.insert(r)
-		k.apply(r, store.Settlement{Outcome: store.Fail, Failure: payload})
+		k.apply(r, store.Settlement{Outcome: store.OutcomeFail, Failure: payload})
 		require.True(k, bytes.Equal(payload, k.get(r).Failure), "%s, from Get", name)
 		require.True(k, bytes.Equal(payload, k.reserve(again(r)).Record.Failure), "%s, from Reserve", name)
 	}
@@ -95,7 +95,7 @@ func payloadAliasing(k *kit) {
 	r := k.reservation()
 	k.insert(r)
 	given := []byte("paid")
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: given})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: given})
 	spoil(given)
 	require.Equal(k, []byte("paid"), k.get(r).Result)
 	spoil(k.get(r).Result)
@@ -105,7 +105,7 @@ func payloadAliasing(k *kit) {
 	r = k.reservation()
 	k.insert(r)
 	given = []byte("boom")
-	k.apply(r, store.Settlement{Outcome: store.Fail, Failure: given})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeFail, Failure: given})
 	spoil(given)
 	require.Equal(k, []byte("boom"), k.get(r).Failure)
 	spoil(k.get(r).Failure)

@@ -116,8 +116,8 @@ func (k *kit) raceLate(late func(r store.Reservation) (bool, error)) {
 
 func raceComplete(k *kit) {
 	k.raceLate(func(r store.Reservation) (bool, error) {
-		got, err := k.Store.Settle(k.ctx, []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.Complete}})
-		return err == nil && got[0] == store.Applied, err
+		got, err := k.Store.Settle(k.ctx, []store.Settlement{{Key: r.Key, Token: r.Token, Outcome: store.OutcomeComplete}})
+		return err == nil && got[0] == store.SettledApplied, err
 	})
 }
 
@@ -125,8 +125,8 @@ func raceRenew(k *kit) {
 	k.raceLate(func(r store.Reservation) (bool, error) {
 		for {
 			got, err := k.Store.Renew(k.ctx, []store.Lease{leaseOf(r)})
-			if err != nil || got[0] != store.Locked {
-				return err == nil && got[0] == store.Renewed, err
+			if err != nil || got[0] != store.LeaseLocked {
+				return err == nil && got[0] == store.LeaseRenewed, err
 			}
 		}
 	})
@@ -157,7 +157,7 @@ func raceBatches(k *kit) {
 		leases, settlements := make([]store.Lease, size), make([]store.Settlement, size)
 		for j, at := range random.Perm(size) {
 			leases[j] = leaseOf(mine[all[at].Key])
-			settlements[size-1-j] = store.Settlement{Key: leases[j].Key, Token: leases[j].Token, Outcome: store.Complete}
+			settlements[size-1-j] = store.Settlement{Key: leases[j].Key, Token: leases[j].Token, Outcome: store.OutcomeComplete}
 		}
 		_, err = k.Store.Renew(k.ctx, leases)
 		settled, err2 := k.Store.Settle(k.ctx, settlements)
@@ -172,7 +172,7 @@ func raceBatches(k *kit) {
 			}
 		}
 		for j, s := range settled {
-			if (s == store.Applied) != won[settlements[j].Key] {
+			if (s == store.SettledApplied) != won[settlements[j].Key] {
 				errs[i] = errors.Join(errs[i], fmt.Errorf("key %q: settled %v, inserted %v", settlements[j].Key, s, won[settlements[j].Key]))
 			}
 		}
@@ -181,6 +181,6 @@ func raceBatches(k *kit) {
 	require.Len(k, inserted, size)
 	for _, r := range all {
 		require.Equal(k, 1, inserted[r.Key])
-		require.Equal(k, store.Completed, k.get(r).Status)
+		require.Equal(k, store.StatusCompleted, k.get(r).Status)
 	}
 }

@@ -27,11 +27,11 @@ func renewExtends(k *kit) {
 	for range 3 {
 		k.Advance(lease - slack)
 		require.True(k, k.get(r).LeaseLive())
-		require.Equal(k, store.Renewed, k.renew(r))
+		require.Equal(k, store.LeaseRenewed, k.renew(r))
 		k.requireLease(lease, k.get(r))
 	}
 	r.Lease = 3 * lease
-	require.Equal(k, store.Renewed, k.renew(r))
+	require.Equal(k, store.LeaseRenewed, k.renew(r))
 	k.requireLease(3*lease, k.get(r))
 }
 
@@ -40,7 +40,7 @@ func renewLate(k *kit) {
 	k.insert(r)
 	k.Advance(lease + slack)
 	require.False(k, k.get(r).LeaseLive())
-	require.Equal(k, store.Renewed, k.renew(r))
+	require.Equal(k, store.LeaseRenewed, k.renew(r))
 	k.requireLease(lease, k.get(r))
 }
 
@@ -49,7 +49,7 @@ func renewKeepsRetention(k *kit) {
 	k.insert(r)
 	before := k.get(r)
 	k.Advance(lease / 2)
-	require.Equal(k, store.Renewed, k.renew(r))
+	require.Equal(k, store.LeaseRenewed, k.renew(r))
 	after := k.get(r)
 	k.requireLease(lease, after)
 	after.LeaseLeft, after.UpdatedAt = before.LeaseLeft, before.UpdatedAt
@@ -61,11 +61,11 @@ func renewBeyondRetention(k *kit) {
 	k.insert(r)
 	if k.Expires {
 		k.Advance(retention - slack)
-		require.Equal(k, store.Renewed, k.renew(r))
+		require.Equal(k, store.LeaseRenewed, k.renew(r))
 		k.Advance(2 * slack)
 	} else {
 		k.Advance(retention + slack)
-		require.Equal(k, store.Renewed, k.renew(r))
+		require.Equal(k, store.LeaseRenewed, k.renew(r))
 	}
 	_, err := k.Store.Evict(k.ctx, 1000)
 	require.NoError(k, err)
@@ -76,8 +76,8 @@ func renewHeld(k *kit) {
 	r := k.reservation()
 	k.insert(r)
 	k.Advance(lease + slack)
-	k.apply(r, store.Settlement{Outcome: store.Hold})
-	require.Equal(k, store.Renewed, k.renew(r))
+	k.apply(r, store.Settlement{Outcome: store.OutcomeHold})
+	require.Equal(k, store.LeaseRenewed, k.renew(r))
 	rec := k.get(r)
 	require.True(k, rec.Held)
 	require.True(k, rec.LeaseLive())
@@ -85,30 +85,30 @@ func renewHeld(k *kit) {
 
 func renewSettled(k *kit) {
 	for _, s := range []store.Settlement{
-		{Outcome: store.Complete, Result: []byte("paid")},
-		{Outcome: store.Fail, Failure: []byte("boom"), EffectPossible: true},
-		{Outcome: store.Pend, Lease: 2 * lease},
+		{Outcome: store.OutcomeComplete, Result: []byte("paid")},
+		{Outcome: store.OutcomeFail, Failure: []byte("boom"), EffectPossible: true},
+		{Outcome: store.OutcomePend, Lease: 2 * lease},
 	} {
 		r := k.reservation()
 		k.insert(r)
 		k.apply(r, s)
 		before := k.get(r)
-		require.Equal(k, store.Lost, k.renew(r), s.Outcome.String())
+		require.Equal(k, store.LeaseLost, k.renew(r), s.Outcome.String())
 		k.requireUnchanged(before)
 	}
 }
 
 func renewReleased(k *kit) {
 	for _, s := range []store.Settlement{
-		{Outcome: store.Release},
-		{Outcome: store.Release, EffectPossible: true},
-		{Outcome: store.Hold, OwnLease: true},
+		{Outcome: store.OutcomeRelease},
+		{Outcome: store.OutcomeRelease, EffectPossible: true},
+		{Outcome: store.OutcomeHold, OwnLease: true},
 	} {
 		r := k.reservation()
 		k.insert(r)
 		k.apply(r, s)
 		before := k.get(r)
-		require.Equal(k, store.Lost, k.renew(r))
+		require.Equal(k, store.LeaseLost, k.renew(r))
 		k.requireUnchanged(before)
 	}
 }
@@ -117,13 +117,13 @@ func renewOtherToken(k *kit) {
 	r := k.reservation()
 	k.insert(r)
 	before := k.get(r)
-	require.Equal(k, store.Lost, k.renew(again(r)))
+	require.Equal(k, store.LeaseLost, k.renew(again(r)))
 	k.requireUnchanged(before)
 }
 
 func renewAbsent(k *kit) {
 	r := k.reservation()
-	require.Equal(k, store.Lost, k.renew(r))
+	require.Equal(k, store.LeaseLost, k.renew(r))
 	k.requireMissing(r)
 }
 

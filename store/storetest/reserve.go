@@ -27,7 +27,7 @@ func reserveInserts(k *kit) {
 	rec := k.get(r)
 	require.Equal(k, r.Key, rec.Key)
 	require.Equal(k, store.RecordVersion, rec.Version)
-	require.Equal(k, store.InProgress, rec.Status)
+	require.Equal(k, store.StatusInProgress, rec.Status)
 	require.Equal(k, r.Hashes[0], rec.Hash)
 	require.Equal(k, r.Token, rec.Token)
 	require.Equal(k, r.Policy, rec.Policy)
@@ -62,7 +62,7 @@ func reserveFinds(k *kit) {
 	found := k.reserve(again(r))
 	require.False(k, found.Inserted)
 	require.True(k, found.Exists)
-	require.Equal(k, store.InProgress, found.Record.Status)
+	require.Equal(k, store.StatusInProgress, found.Record.Status)
 	require.Equal(k, r.Token, found.Record.Token)
 	k.requireLease(lease/2, found.Record)
 	k.requireUnchanged(found.Record)
@@ -83,10 +83,10 @@ func reserveLoserWritesNothing(k *kit) {
 func reserveAnswersResult(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte("paid"), ResultSize: 4})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid"), ResultSize: 4})
 	found := k.reserve(again(r))
 	require.True(k, found.Exists)
-	require.Equal(k, store.Completed, found.Record.Status)
+	require.Equal(k, store.StatusCompleted, found.Record.Status)
 	require.Equal(k, []byte("paid"), found.Record.Result)
 	k.requireUnchanged(found.Record)
 }
@@ -106,7 +106,7 @@ func reserveAnswersLate(k *kit) {
 func reserveAnswersExpired(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte("paid")})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
 	k.Advance(retention + slack)
 	found := k.reserve(again(r))
 	if k.Expires {

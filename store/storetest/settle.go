@@ -23,9 +23,9 @@ func completeRecords(k *kit) {
 	k.insert(r)
 	before := k.get(r)
 	k.Advance(lease / 2)
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte("paid"), ResultSize: 4})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid"), ResultSize: 4})
 	rec := k.get(r)
-	require.Equal(k, store.Completed, rec.Status)
+	require.Equal(k, store.StatusCompleted, rec.Status)
 	require.Equal(k, []byte("paid"), rec.Result)
 	require.EqualValues(k, 4, rec.ResultSize)
 	require.Empty(k, rec.Tombstone)
@@ -45,12 +45,12 @@ func (k *kit) requireIdentity(before, after store.Record) {
 }
 
 func completeTombstone(k *kit) {
-	for _, tombstone := range []store.Tombstone{store.ResultTooLarge, store.Purged} {
+	for _, tombstone := range []store.Tombstone{store.TombstoneResultTooLarge, store.TombstonePurged} {
 		r := k.reservation()
 		k.insert(r)
-		k.apply(r, store.Settlement{Outcome: store.Complete, Tombstone: tombstone, ResultSize: 3 << 32})
+		k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Tombstone: tombstone, ResultSize: 3 << 32})
 		rec := k.get(r)
-		require.Equal(k, store.Completed, rec.Status)
+		require.Equal(k, store.StatusCompleted, rec.Status)
 		require.Nil(k, rec.Result)
 		require.Equal(k, tombstone, rec.Tombstone)
 		require.EqualValues(k, 3<<32, rec.ResultSize)
@@ -61,41 +61,41 @@ func completeLate(k *kit) {
 	r := k.reservation()
 	k.insert(r)
 	k.Advance(retention / 2)
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte("paid")})
-	require.Equal(k, store.Completed, k.get(r).Status)
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
+	require.Equal(k, store.StatusCompleted, k.get(r).Status)
 }
 
 func completeHeld(k *kit) {
 	r := k.reservation(policy(store.Refuse))
 	k.insert(r)
 	k.Advance(lease + slack)
-	k.apply(r, store.Settlement{Outcome: store.Hold})
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte("paid")})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeHold})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
 	rec := k.get(r)
-	require.Equal(k, store.Completed, rec.Status)
+	require.Equal(k, store.StatusCompleted, rec.Status)
 	require.False(k, rec.Held)
 }
 
 func completeIsFinal(k *kit) {
 	r := k.reservation()
 	k.insert(r)
-	k.apply(r, store.Settlement{Outcome: store.Complete, Result: []byte("paid")})
+	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
 	before := k.get(r)
-	k.settle(r, store.Settlement{Outcome: store.Complete, Result: []byte("paid twice")})
+	k.settle(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid twice")})
 	k.requireUnchanged(before)
 	for _, s := range endings()[1:] {
-		require.Equal(k, store.Stale, k.settle(r, s), s.Outcome.String())
+		require.Equal(k, store.SettledStale, k.settle(r, s), s.Outcome.String())
 		k.requireUnchanged(before)
 	}
 }
 
 func completeOtherwise(k *kit) {
 	all := []store.Settlement{
-		{Outcome: store.Complete},
-		{Outcome: store.Complete, Result: []byte{}},
-		{Outcome: store.Complete, Result: []byte("paid")},
-		{Outcome: store.Complete, Tombstone: store.ResultTooLarge},
-		{Outcome: store.Complete, Tombstone: store.Purged},
+		{Outcome: store.OutcomeComplete},
+		{Outcome: store.OutcomeComplete, Result: []byte{}},
+		{Outcome: store.OutcomeComplete, Result: []byte("paid")},
+		{Outcome: store.OutcomeComplete, Tombstone: store.TombstoneResultTooLarge},
+		{Outcome: store.OutcomeComplete, Tombstone: store.TombstonePurged},
 	}
 	for i, first := range all {
 		r := k.reservation()
@@ -112,14 +112,14 @@ func completeOtherwise(k *kit) {
 // endings has one settlement of each kind, Complete first.
 func endings() []store.Settlement {
 	return []store.Settlement{
-		{Outcome: store.Complete, Result: []byte("paid"), ResultSize: 4},
-		{Outcome: store.Fail, Failure: []byte("boom"), EffectPossible: true},
-		{Outcome: store.Fail, Failure: []byte("declined"), NonRetryable: true, NewGeneration: true},
-		{Outcome: store.Release, EffectPossible: true},
-		{Outcome: store.Release, NewGeneration: true},
-		{Outcome: store.Hold},
-		{Outcome: store.Hold, OwnLease: true},
-		{Outcome: store.Pend, Lease: 2 * lease},
+		{Outcome: store.OutcomeComplete, Result: []byte("paid"), ResultSize: 4},
+		{Outcome: store.OutcomeFail, Failure: []byte("boom"), EffectPossible: true},
+		{Outcome: store.OutcomeFail, Failure: []byte("declined"), NonRetryable: true, NewGeneration: true},
+		{Outcome: store.OutcomeRelease, EffectPossible: true},
+		{Outcome: store.OutcomeRelease, NewGeneration: true},
+		{Outcome: store.OutcomeHold},
+		{Outcome: store.OutcomeHold, OwnLease: true},
+		{Outcome: store.OutcomePend, Lease: 2 * lease},
 	}
 }
 
@@ -129,19 +129,19 @@ func settleInvalid(k *kit) {
 	k.insert(bad)
 	before := k.get(good)
 	for field, s := range map[string]store.Settlement{
-		"Token":          {Outcome: store.Complete},
+		"Token":          {Outcome: store.OutcomeComplete},
 		"Outcome":        {Token: bad.Token},
-		"Result":         {Token: bad.Token, Outcome: store.Fail, Result: []byte("x")},
-		"Failure":        {Token: bad.Token, Outcome: store.Complete, Failure: []byte("x")},
-		"Tombstone":      {Token: bad.Token, Outcome: store.Complete, Tombstone: "lost"},
-		"EffectPossible": {Token: bad.Token, Outcome: store.Hold, EffectPossible: true},
-		"NewGeneration":  {Token: bad.Token, Outcome: store.Release, EffectPossible: true, NewGeneration: true},
-		"OwnLease":       {Token: bad.Token, Outcome: store.Release, OwnLease: true},
-		"Lease":          {Token: bad.Token, Outcome: store.Pend},
+		"Result":         {Token: bad.Token, Outcome: store.OutcomeFail, Result: []byte("x")},
+		"Failure":        {Token: bad.Token, Outcome: store.OutcomeComplete, Failure: []byte("x")},
+		"Tombstone":      {Token: bad.Token, Outcome: store.OutcomeComplete, Tombstone: "lost"},
+		"EffectPossible": {Token: bad.Token, Outcome: store.OutcomeHold, EffectPossible: true},
+		"NewGeneration":  {Token: bad.Token, Outcome: store.OutcomeRelease, EffectPossible: true, NewGeneration: true},
+		"OwnLease":       {Token: bad.Token, Outcome: store.OutcomeRelease, OwnLease: true},
+		"Lease":          {Token: bad.Token, Outcome: store.OutcomePend},
 	} {
 		s.Key = bad.Key
 		_, err := k.Store.Settle(k.ctx, []store.Settlement{
-			{Key: good.Key, Token: good.Token, Outcome: store.Complete}, s,
+			{Key: good.Key, Token: good.Token, Outcome: store.OutcomeComplete}, s,
 		})
 		require.ErrorIs(k, err, store.ErrInvalidArgument)
 		require.ErrorContains(k, err, field)

@@ -27,22 +27,22 @@ func states() []state {
 			}
 		}
 	}
-	hold := settle(store.Settlement{Outcome: store.Hold})
-	pend := settle(store.Settlement{Outcome: store.Pend, Lease: lease})
-	fail := settle(store.Settlement{Outcome: store.Fail, Failure: []byte("boom"), EffectPossible: true})
+	hold := settle(store.Settlement{Outcome: store.OutcomeHold})
+	pend := settle(store.Settlement{Outcome: store.OutcomePend, Lease: lease})
+	fail := settle(store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("boom"), EffectPossible: true})
 	// complete, fail with and without effect, release likewise, hold, own hold, pend
 	return []state{
 		{"live", then(), [8]bool{y, y, y, y, y, n, y, y}},
 		{"late", late, [8]bool{y, y, y, y, y, y, y, y}},
-		{"released", settle(store.Settlement{Outcome: store.Release, EffectPossible: true}), [8]bool{y, y, y, y, y, y, y, y}},
-		{"released without effect", settle(store.Settlement{Outcome: store.Release}), [8]bool{y, y, y, y, y, n, n, y}},
+		{"released", settle(store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true}), [8]bool{y, y, y, y, y, y, y, y}},
+		{"released without effect", settle(store.Settlement{Outcome: store.OutcomeRelease}), [8]bool{y, y, y, y, y, n, n, y}},
 		{"held", then(late, hold), [8]bool{y, y, y, y, y, y, y, y}},
 		{"pending", pend, [8]bool{y, y, y, y, y, n, y, y}},
 		{"pending too long", then(pend, late), [8]bool{y, y, y, y, y, y, y, y}},
 		{"failed", fail, [8]bool{n, y, n, n, n, y, y, n}},
-		{"failed without effect", settle(store.Settlement{Outcome: store.Fail, Failure: []byte("boom")}), [8]bool{n, n, n, n, n, n, n, n}},
+		{"failed without effect", settle(store.Settlement{Outcome: store.OutcomeFail, Failure: []byte("boom")}), [8]bool{n, n, n, n, n, n, n, n}},
 		{"failed and held", then(fail, hold), [8]bool{n, y, n, n, n, y, y, n}},
-		{"completed", settle(store.Settlement{Outcome: store.Complete, Result: []byte("paid"), ResultSize: 4}), [8]bool{y, n, n, n, n, n, n, n}},
+		{"completed", settle(store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid"), ResultSize: 4}), [8]bool{y, n, n, n, n, n, n, n}},
 	}
 }
 
@@ -59,7 +59,7 @@ func transitionTests() []named {
 	return append(tests, named{"a record that is gone takes no outcome", func(k *kit) {
 		for _, ending := range endings() {
 			r := k.reservation()
-			require.Equal(k, store.Missing, k.settle(r, ending), ending.Outcome.String())
+			require.Equal(k, store.SettledMissing, k.settle(r, ending), ending.Outcome.String())
 			k.requireMissing(r)
 		}
 	}})
@@ -73,7 +73,7 @@ func (k *kit) requireOwnersOnly(s state) {
 	s.reach(k, r)
 	before := k.get(r)
 	for _, ending := range endings() {
-		require.Equal(k, store.Stale, k.settle(again(r), ending), "%v by another token", ending.Outcome)
+		require.Equal(k, store.SettledStale, k.settle(again(r), ending), "%v by another token", ending.Outcome)
 	}
 	k.requireUnchanged(before)
 }
@@ -88,7 +88,7 @@ func (k *kit) requireTransition(s state, ending store.Settlement, takes bool) {
 		k.requireStale(r, ending)
 		return
 	}
-	require.Equal(k, store.Applied, k.settle(r, ending), "%+v", ending)
+	require.Equal(k, store.SettledApplied, k.settle(r, ending), "%+v", ending)
 	k.requireOutcome(before, ending, k.get(r))
 }
 
@@ -97,16 +97,16 @@ func (k *kit) requireOutcome(before store.Record, s store.Settlement, after stor
 	k.Helper()
 	k.requireIdentity(before, after)
 	status := map[store.Outcome]store.Status{
-		store.Complete: store.Completed, store.Fail: store.Failed,
-		store.Release: store.InProgress, store.Hold: before.Status, store.Pend: store.InProgress,
+		store.OutcomeComplete: store.StatusCompleted, store.OutcomeFail: store.StatusFailed,
+		store.OutcomeRelease: store.StatusInProgress, store.OutcomeHold: before.Status, store.OutcomePend: store.StatusInProgress,
 	}[s.Outcome]
 	effect, held := before.EffectPossible, before.Held
 	switch s.Outcome {
-	case store.Complete:
+	case store.OutcomeComplete:
 		effect, held = false, false
-	case store.Fail, store.Release:
+	case store.OutcomeFail, store.OutcomeRelease:
 		effect, held = s.EffectPossible, before.Held && s.EffectPossible
-	case store.Hold:
+	case store.OutcomeHold:
 		held = true
 	}
 	generation := before.Generation
@@ -114,7 +114,7 @@ func (k *kit) requireOutcome(before store.Record, s store.Settlement, after stor
 		generation++
 	}
 	failure, nonRetryable := s.Failure, s.NonRetryable
-	if s.Outcome == store.Hold {
+	if s.Outcome == store.OutcomeHold {
 		failure, nonRetryable = before.Failure, before.NonRetryable
 	}
 	require.Equal(k,
@@ -122,10 +122,10 @@ func (k *kit) requireOutcome(before store.Record, s store.Settlement, after stor
 		[]any{after.Status, after.EffectPossible, after.Held, after.Generation, after.Failure, after.NonRetryable, after.Result, after.ResultSize, after.Tombstone},
 		"%+v", s)
 	switch s.Outcome {
-	case store.Pend:
+	case store.OutcomePend:
 		require.True(k, after.Pending)
 		k.requireLease(s.Lease, after)
-	case store.Hold:
+	case store.OutcomeHold:
 		k.requireLeaseOver(after)
 	default:
 		require.False(k, after.Pending)

@@ -56,7 +56,7 @@ func TestOperationsPage(t *testing.T) {
 	require.NoError(t, s.start(w.real("order-47")).Get(t.Context(), nil))
 	lost := s.start(w.real("order-48"))
 	require.Error(t, lost.Get(t.Context(), nil), "there is no time left for another attempt")
-	require.Equal(t, store.Failed, s.get(keyOf(lost.GetID())).Status)
+	require.Equal(t, store.StatusFailed, s.get(keyOf(lost.GetID())).Status)
 	hung := s.start(w.real("order-46"))
 	<-hangs
 
@@ -83,7 +83,7 @@ func TestOperationsPage(t *testing.T) {
 		require.False(t, s.get(keyOf(w.real(order))).Held)
 	}
 	require.NoError(t, hung.Get(t.Context(), nil))
-	require.Equal(t, store.Purged, s.get(keyOf(w.real("order-47"))).Tombstone)
+	require.Equal(t, store.TombstonePurged, s.get(keyOf(w.real("order-47"))).Tombstone)
 }
 
 // walk is a shell that knows the few commands of the page.

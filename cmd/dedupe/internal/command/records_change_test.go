@@ -106,7 +106,7 @@ func TestRecordsChange(t *testing.T) {
 		r := b.completed(reservation("purge", "1"), payload("json/plain", `"s3cret"`))
 		got := do(command.ExitOK, "purge", r.Key, "--yes")
 		require.Contains(t, got.out, "is refused, and is not run")
-		require.Equal(t, store.Purged, b.get(r.Key).Tombstone)
+		require.Equal(t, store.TombstonePurged, b.get(r.Key).Tombstone)
 		require.Regexp(t, `state +completed, purged`, b.run(command.ExitOK, "records", "show", r.Key).out)
 		require.Contains(t, do(command.ExitError, "purge", r.Key, "--yes").out, "its result is gone already")
 		got = do(command.ExitOK, "purge", "--delete", r.Key, "--yes")
@@ -179,14 +179,14 @@ func TestRecordsChangeInBulk(t *testing.T) {
 	// Between the plan and the change somebody resolves one of them, and the
 	// owner of another one comes back.
 	b.run(command.ExitOK, "records", "fail", held[0].Key, "--message", "m", "--reason", "x", "--yes")
-	_, err := b.store.Settle(t.Context(), []store.Settlement{{Key: held[1].Key, Token: held[1].Token, Outcome: store.Complete, Result: []byte{}}})
+	_, err := b.store.Settle(t.Context(), []store.Settlement{{Key: held[1].Key, Token: held[1].Token, Outcome: store.OutcomeComplete, Result: []byte{}}})
 	require.NoError(t, err)
 
 	done := do(command.ExitError, "release", "--plan", file, "--yes")
 	require.Equal(t, 1, done.Changed)
 	require.Equal(t, []string{"changed", "changed", "done"}, []string{done.Records[0].Result, done.Records[1].Result, done.Records[2].Result})
 	require.True(t, b.get(held[0].Key).NonRetryable)
-	require.Equal(t, store.Completed, b.get(held[1].Key).Status)
+	require.Equal(t, store.StatusCompleted, b.get(held[1].Key).Status)
 	require.False(t, b.get(held[2].Key).Held)
 	require.True(t, b.get("w/default/other/0/ChargePayment/1").Held, "was not in the plan")
 
@@ -207,7 +207,7 @@ func TestRecordsChangeInBulk(t *testing.T) {
 	t.Run("purges a workflow's results", func(t *testing.T) {
 		got := do(command.ExitOK, "purge", "--workflow", "bulk", "--status", "completed", "--yes")
 		require.Equal(t, 2, got.Changed)
-		require.Equal(t, store.Purged, b.get("w/default/bulk/0/ChargePayment/4").Tombstone)
+		require.Equal(t, store.TombstonePurged, b.get("w/default/bulk/0/ChargePayment/4").Tombstone)
 	})
 
 	t.Run("that the limit cuts off is said to be", func(t *testing.T) {

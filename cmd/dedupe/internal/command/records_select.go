@@ -38,7 +38,7 @@ func (f *selectFlags) register(c *cobra.Command, limit int) {
 	flags.IntVar(&f.limit, "limit", limit, fmt.Sprintf("how many records at most, up to %d", store.MaxListed))
 	f.registerWhere(c)
 	_ = c.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(
-		[]string{string(store.InProgress), string(store.Completed), string(store.Failed)}, cobra.ShellCompDirectiveNoFileComp))
+		[]string{string(store.StatusInProgress), string(store.StatusCompleted), string(store.StatusFailed)}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // registerWhere adds the flags that say where keys begin.
@@ -58,7 +58,7 @@ func (f *selectFlags) given(c *cobra.Command) bool {
 
 func (f *selectFlags) validate() error {
 	switch store.Status(f.status) {
-	case "", store.InProgress, store.Completed, store.Failed:
+	case "", store.StatusInProgress, store.StatusCompleted, store.StatusFailed:
 	default:
 		return usagef("dedupe: --status must be in_progress, completed or failed, not %q", f.status)
 	}

@@ -166,10 +166,10 @@ func printShown(out io.Writer, e store.Entry, s shown, result bool) error {
 	line("trace", "%s", or(e.TraceParent))
 	line("generation", "%d", e.Generation)
 	line("provider key", "%s, what dedupe.Key gave: the provider knows the call by it", s.ProviderKey)
-	if e.Status != store.Completed {
+	if e.Status != store.StatusCompleted {
 		line("fresh key", "%s, after release --fresh-key", activity.RecordProviderKey(e.Key, e.Generation+1))
 	}
-	line("result", "%s", outcome(e.HasResult || e.Status == store.Completed && e.Tombstone == "", e.ResultSize, result))
+	line("result", "%s", outcome(e.HasResult || e.Status == store.StatusCompleted && e.Tombstone == "", e.ResultSize, result))
 	line("failure", "%s", outcome(e.FailureSize > 0, e.FailureSize, result))
 	if err := table.Flush(); err != nil {
 		return err
@@ -198,7 +198,7 @@ func beyond(e store.Entry) string {
 
 func effect(e store.Entry) string {
 	switch {
-	case e.Status == store.Completed:
+	case e.Status == store.StatusCompleted:
 		return "made, and recorded"
 	case e.EffectPossible && e.LeaseLive():
 		return "possible, its execution is at work"

@@ -13,9 +13,9 @@ import (
 func state(e store.Entry) string {
 	var words []string
 	switch {
-	case e.Status == store.Completed && e.Tombstone != "":
+	case e.Status == store.StatusCompleted && e.Tombstone != "":
 		words = append(words, "completed", strings.ReplaceAll(string(e.Tombstone), "_", " "))
-	case e.Status == store.Completed:
+	case e.Status == store.StatusCompleted:
 		words = append(words, "completed")
 	case e.Held:
 		words = append(words, "held")
@@ -23,9 +23,9 @@ func state(e store.Entry) string {
 		words = append(words, "pending")
 	case e.LeaseLive():
 		words = append(words, "running")
-	case e.Status == store.Failed && e.NonRetryable:
+	case e.Status == store.StatusFailed && e.NonRetryable:
 		words = append(words, "failed", "final")
-	case e.Status == store.Failed:
+	case e.Status == store.StatusFailed:
 		words = append(words, "failed")
 	case e.GivenUp:
 		words = append(words, "released")
@@ -41,7 +41,7 @@ func state(e store.Entry) string {
 // lease says whose the record is, or was.
 func lease(e store.Entry) string {
 	switch {
-	case e.Status != store.InProgress:
+	case e.Status != store.StatusInProgress:
 		return "ended with the execution"
 	case e.LeaseLeft > 0:
 		return fmt.Sprintf("live, %s left of %s", span(e.LeaseLeft), span(e.LeaseLength))

@@ -68,20 +68,20 @@ func (b *bundle) end(r store.Reservation, s store.Settlement) store.Reservation 
 	s.Key, s.Token = b.insert(r).Key, r.Token
 	got, err := b.store.Settle(b.t.Context(), []store.Settlement{s})
 	require.NoError(b.t, err)
-	require.Equal(b.t, store.Applied, got[0])
+	require.Equal(b.t, store.SettledApplied, got[0])
 	return r
 }
 
 func (b *bundle) hold(r store.Reservation) store.Reservation {
 	b.t.Helper()
-	return b.end(r, store.Settlement{Outcome: store.Hold, OwnLease: true})
+	return b.end(r, store.Settlement{Outcome: store.OutcomeHold, OwnLease: true})
 }
 
 func (b *bundle) completed(r store.Reservation, payloads ...*commonpb.Payload) store.Reservation {
 	b.t.Helper()
 	encoded, err := proto.Marshal(&commonpb.Payloads{Payloads: payloads})
 	require.NoError(b.t, err)
-	return b.end(r, store.Settlement{Outcome: store.Complete, Result: encoded, ResultSize: int64(len(encoded))})
+	return b.end(r, store.Settlement{Outcome: store.OutcomeComplete, Result: encoded, ResultSize: int64(len(encoded))})
 }
 
 func (b *bundle) get(key string) store.Record {
@@ -262,7 +262,7 @@ func TestRecordsShow(t *testing.T) {
 	})
 
 	t.Run("tells that another scheduling gets something else", func(t *testing.T) {
-		r := b.end(reservation("order-42", "3"), store.Settlement{Outcome: store.Fail, Failure: []byte{}, NonRetryable: true})
+		r := b.end(reservation("order-42", "3"), store.Settlement{Outcome: store.OutcomeFail, Failure: []byte{}, NonRetryable: true})
 		out := show(r)
 		require.Regexp(t, `next attempt +gets the recorded failure`, out)
 		require.Regexp(t, `other scheduling +runs the body`, out)
@@ -306,7 +306,7 @@ func TestRecordsShow(t *testing.T) {
 			Cause: &failurepb.Failure{Message: "Encoded failure", EncodedAttributes: payload("binary/encrypted", "c1phertext")},
 		})
 		require.NoError(t, err)
-		r := b.end(reservation("order-44", "1"), store.Settlement{Outcome: store.Fail, Failure: encoded, EffectPossible: true})
+		r := b.end(reservation("order-44", "1"), store.Settlement{Outcome: store.OutcomeFail, Failure: encoded, EffectPossible: true})
 		require.NotContains(t, show(r), "CardError")
 		out := show(r, "--result")
 		require.Contains(t, out, "failure:\nCardError: card dec\\x1blined (not retryable)\n")

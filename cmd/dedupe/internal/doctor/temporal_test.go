@@ -42,7 +42,7 @@ func TestHealthy(t *testing.T) {
 	execute(t, link, `INSERT INTO idempotency_maintenance VALUES ('evict', now(), now(), 0, 'c')`)
 	requireRecord(t, link, "live", store.Refuse)
 	done := requireRecord(t, link, "done", store.Reexecute)
-	_, err := requireStore(t, link).Settle(t.Context(), []store.Settlement{{Key: done.Key, Token: done.Token, Outcome: store.Complete}})
+	_, err := requireStore(t, link).Settle(t.Context(), []store.Settlement{{Key: done.Key, Token: done.Token, Outcome: store.OutcomeComplete}})
 	require.NoError(t, err)
 
 	report := examine(t, doctor.Options{
