@@ -15,7 +15,6 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
-	"github.com/seed5aa7bdf6/temporal-dedupe/store/memstore"
 )
 
 // panicky is a store whose driver panics, or ends the goroutine.
@@ -67,17 +66,57 @@ func TestAStoreThatPanicsLeavesNoLeaseBehind(t *testing.T) {
 		} {
 			t.Run(at+" "+name, func(t *testing.T) {
 				t.Parallel()
-				memory, err := memstore.New(memstore.Options{})
-				require.NoError(t, err)
-				p := &panicky{Store: memory, end: end}
-				b := setup(t, withStore(p))
-				c.when(p)
-				ended := make(chan struct{})
-				go func() { defer close(ended); _, _ = b.run(1, c.body) }()
-				<-ended
-				require.Zero(t, b.interceptor.KeptLeases())
+				synctest.Test(t, func(t *testing.T) {
+					p := &panicky{Store: unreliable(t), end: end}
+					b := setup(t, withStore(p))
+					c.when(p)
+					ended := make(chan struct{})
+					go func() { defer close(ended); _, _ = b.run(1, c.body) }()
+					<-ended
+					require.NoError(t, b.interceptor.Drain(t.Context()))
+					require.Zero(t, b.interceptor.KeptLeases())
+				})
 			})
 		}
+	}
+}
+
+// after panics, or ends the goroutine, once a reservation has been carried out: as
+// the tracer of a connection does that is told how a statement ended.
+type after struct {
+	store.Store
+	left atomic.Int32
+	end  func()
+}
+
+func (a *after) Reserve(ctx context.Context, r []store.Reservation) ([]store.Found, error) {
+	found, err := a.Store.Reserve(ctx, r)
+	if a.left.Add(-1) == 0 {
+		a.end()
+	}
+	return found, err
+}
+
+func TestAStoreThatPanicsAfterItHasReservedLeavesNoRecordBehind(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(){"panics": func() { panic("tracer") }, "ends by Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &after{Store: unreliable(t), end: end}
+				s.left.Store(1)
+				b := setup(t, withStore(s), withPolicy(activity.Policy{Takeover: store.Refuse}))
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					_, _ = b.run(1, func(context.Context) error { panic("the body ran") })
+				}()
+				<-ended
+				time.Sleep(time.Minute) //nolint:forbidigo // fake clock
+				_, err := b.run(1, func(context.Context) error { return nil })
+				require.NoError(t, err, "the body never ran before, so that it may run now")
+			})
+		})
 	}
 }
 

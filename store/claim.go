@@ -70,7 +70,10 @@ func Claim(ctx context.Context, s Store, r Reservation) (Claimed, error) {
 // record may belong to the token: claim again, or see [Claimer.Orphan].
 func (c *Claimer) Claim(ctx context.Context) (Claimed, error) {
 	for range claimTries {
+		doubt := c.doubt
+		c.doubt = true // until the store has returned: it can panic
 		claimed, done, err := c.try(ctx)
+		c.doubt = doubt
 		if done || err != nil {
 			missing := err != nil && !errors.Is(err, ErrRecordVersion) && !errors.Is(err, ErrInvalidArgument)
 			c.doubt = missing || c.doubt && c.mayCome(claimed)
