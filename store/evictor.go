@@ -105,7 +105,7 @@ func (e *Evictor) note(ctx context.Context, m Maintained, p *Pass) error {
 	return m.RecordPass(ctx, *p)
 }
 
-// survive calls the store where a panic would end the process, and
+// survive calls code of others where a panic would end the process, and
 // runtime.Goexit the eviction: that one ends the goroutine it is called on,
 // which is why the call has one to itself.
 func survive(call func() error) error {
@@ -126,7 +126,8 @@ func survive(call func() error) error {
 // maxPause bounds the pause between two batches.
 const maxPause = time.Second
 
-// report logs the pass and hands it on.
+// report logs the pass and hands it on. What is wrong with a logger or a meter must not
+// end the worker.
 func (e *Evictor) report(ctx context.Context, p Pass) {
 	level, message := slog.LevelInfo, "dedupe: evicted records"
 	switch {
@@ -137,9 +138,9 @@ func (e *Evictor) report(ctx context.Context, p Pass) {
 	case p.Removed == 0:
 		level, message = slog.LevelDebug, "dedupe: there was nothing to evict"
 	}
-	e.options.Logger.LogAttrs(ctx, level, message, p.attrs()...)
+	_ = survive(func() error { e.options.Logger.LogAttrs(ctx, level, message, p.attrs()...); return nil })
 	if e.options.OnPass != nil {
-		e.options.OnPass(p)
+		_ = survive(func() error { e.options.OnPass(p); return nil })
 	}
 }
 

@@ -39,7 +39,8 @@ type EvictorOptions struct {
 	MaxBatches int
 	// Logger takes one event for each pass. Defaults to slog.Default().
 	Logger *slog.Logger
-	// OnPass is called after each pass, in the goroutine that made it.
+	// OnPass is called after each pass, before the next one begins. A panic in it is
+	// dropped.
 	OnPass func(Pass)
 }
 

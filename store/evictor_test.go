@@ -246,6 +246,24 @@ func TestEvictor(t *testing.T) {
 		})
 	}
 
+	for name, end := range map[string]func(){"a panic": func() { panic("disk full") }, "runtime.Goexit": runtime.Goexit} {
+		t.Run("survives "+name+" of its logger and of who is told of a pass", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newEvictable(t, 5)
+				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+				defer stop()
+				told := 0
+				evictor(t, s, store.EvictorOptions{Logger: slog.New(ending{end}), OnPass: func(store.Pass) {
+					told++
+					end()
+				}}).Run(ctx)
+				require.Greater(t, told, 40)
+				require.Len(t, s.passes, told)
+			})
+		})
+	}
+
 	t.Run("fails where it leaves no trace, but has removed what it has", func(t *testing.T) {
 		t.Parallel()
 		for _, change := range []func(*evictable){
@@ -382,3 +400,11 @@ func TestEvictorOptionsAreChecked(t *testing.T) {
 	_, err := store.NewEvictor(nil, store.EvictorOptions{})
 	require.ErrorContains(t, err, "the store is nil")
 }
+
+// ending is a handler of logs that ends who calls it.
+type ending struct{ end func() }
+
+func (ending) Enabled(context.Context, slog.Level) bool    { return true }
+func (e ending) Handle(context.Context, slog.Record) error { e.end(); return nil }
+func (e ending) WithAttrs([]slog.Attr) slog.Handler        { return e }
+func (e ending) WithGroup(string) slog.Handler             { return e }

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/telemetry"
@@ -61,11 +62,18 @@ func (p *Plugin) unneeded() *maintenance {
 	return m
 }
 
+// stopTimeout bounds the wait for a pass under way: a store whose statement was cancelled
+// has answered long before, and what hangs is a store or a logger of somebody's own.
+const stopTimeout = 10 * time.Second
+
 // stop waits for a pass under way, whose statement is cancelled.
 func (m *maintenance) stop() {
 	if m == nil {
 		return
 	}
 	m.cancel()
-	<-m.ended
+	select {
+	case <-m.ended:
+	case <-time.After(stopTimeout):
+	}
 }

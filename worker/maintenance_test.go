@@ -31,6 +31,17 @@ func (p *passes) Evict(ctx context.Context, limit int) (int, error) {
 	return p.Store.Evict(ctx, limit)
 }
 
+// hanging is a store whose evictions do not heed their context.
+type hanging struct {
+	store.Store
+	gate chan struct{}
+}
+
+func (h *hanging) Evict(context.Context, int) (int, error) {
+	<-h.gate
+	return 0, nil
+}
+
 // stop stops the worker that was configured as the n-th of a rig.
 func (r *rig) stop(n int) {
 	r.plugin.StopWorker(context.Background(), sdkworker.PluginStopWorkerOptions{WorkerInstanceKey: string(rune('a' + n))},
@@ -99,6 +110,22 @@ func TestTheWorkerEvicts(t *testing.T) {
 			time.Sleep(time.Hour) //nolint:forbidigo // fake clock
 			require.Zero(t, p.n())
 			r.stop(1)
+		})
+	})
+
+	t.Run("and stops although a pass hangs", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			o := options(t, charge)
+			h := &hanging{Store: o.Store, gate: make(chan struct{})}
+			o.Store = h
+			r := newRig(t, o)
+			require.NoError(t, r.worker(&sdkworker.Options{}, "Charge")())
+			time.Sleep(time.Hour) //nolint:forbidigo // fake clock
+			begun := time.Now()
+			r.stop(1)
+			require.LessOrEqual(t, time.Since(begun), 10*time.Second)
+			close(h.gate)
 		})
 	})
 
