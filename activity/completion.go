@@ -117,7 +117,7 @@ func (c *completion) settle(ctx context.Context, s store.Settlement) (store.Reco
 	if err != nil {
 		return store.Record{}, fmt.Errorf("dedupe: the outcome of call %q may not be recorded, and Temporal was not told; try again: %w", c.f.Key, err)
 	}
-	c.span.Settled(s.Outcome.String(), settled.String())
+	c.span.Settled(string(s.Outcome), string(settled))
 	record, err := c.o.Store.Get(ctx, c.f.Key)
 	switch {
 	case settled == store.SettledMissing, errors.Is(err, store.ErrNotFound):

@@ -179,7 +179,7 @@ func (m meeting) leave(t *testing.T, b *bundle, hash string) {
 	}
 	_, err := store.Claim(t.Context(), b.store, r)
 	require.NoError(t, err)
-	if m.settlement.Outcome == 0 {
+	if m.settlement.Outcome == "" {
 		return
 	}
 	m.settlement.Key, m.settlement.Token = r.Key, r.Token

@@ -26,7 +26,7 @@ func (e *execution) look(ctx context.Context) (store.Renewal, error) {
 	case l.slot <- struct{}{}:
 		defer func() { <-l.slot }()
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return "", ctx.Err()
 	}
 	if l.answer == store.LeaseLost || l.answer == store.LeaseRenewed && l.began.After(asked) {
 		return l.answer, nil
@@ -34,7 +34,7 @@ func (e *execution) look(ctx context.Context) (store.Renewal, error) {
 	began := time.Now()
 	answers, err := e.i.keeper.ask(ctx, []*keptLease{e.kept}, e.i.options.StoreCallTimeout)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	l.began, l.answer = began, answers[0]
 	return l.answer, nil

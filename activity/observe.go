@@ -50,7 +50,7 @@ func (e *execution) found(ctx context.Context, claimed store.Claimed) {
 			e.giveBack(ctx, claimed)
 		}
 	}()
-	e.span.Decided(claimed.Action.String(), claimed.Found.RunID)
+	e.span.Decided(string(claimed.Action), claimed.Found.RunID)
 	e.span.LinkTo(claimed.Found.TraceParent)
 	if claimed.Other {
 		e.span.Set(telemetry.AttrOther.Bool(true))

@@ -41,7 +41,7 @@ type altered struct {
 
 func (a *altered) Settle(ctx context.Context, all []store.Settlement) ([]store.Settled, error) {
 	settled, err := a.Store.Settle(ctx, all)
-	if a.settled != 0 && err == nil {
+	if a.settled != "" && err == nil {
 		settled[0] = a.settled
 	}
 	return settled, err

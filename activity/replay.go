@@ -79,7 +79,7 @@ func (e *execution) superseded(ctx context.Context) (any, error) {
 		read, done := context.WithTimeout(context.WithoutCancel(ctx), e.i.options.StoreCallTimeout)
 		found, err := e.i.store.Get(read, e.call.key)
 		done()
-		action := store.Action(0)
+		var action store.Action
 		if err == nil {
 			action = store.Decide(found, e.reservation()).Action
 			lost.delay = found.LeaseLeft

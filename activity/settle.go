@@ -42,26 +42,26 @@ func (e *execution) settle(ctx context.Context, s store.Settlement) (settled sto
 		settled, err := e.i.settleBehind(ctx, end, s)
 		if err != nil {
 			e.log.Error("dedupe: record could not be settled; Temporal's history is now the only record of this call",
-				"Outcome", s.Outcome.String(), "Error", err)
+				"Outcome", string(s.Outcome), "Error", err)
 			e.settleFailed(ctx, span)
 			return
 		}
 		e.settledAs(ctx, span, s, settled)
 	})
-	return 0, false
+	return "", false
 }
 
 // settledAs ends the lease and reports what the store has answered.
 func (e *execution) settledAs(ctx context.Context, span telemetry.Span, s store.Settlement, settled store.Settled) {
 	e.drop()
-	span.Settled(s.Outcome.String(), settled.String())
+	span.Settled(string(s.Outcome), string(settled))
 	switch settled {
 	case store.SettledStale:
-		e.log.Error("dedupe: stale write rejected, another execution has taken this call over", "Outcome", s.Outcome.String())
+		e.log.Error("dedupe: stale write rejected, another execution has taken this call over", "Outcome", string(s.Outcome))
 		span.Wrong("stale write rejected")
 		e.count.StaleWrite(ctx)
 	case store.SettledMissing:
-		e.log.Error("dedupe: record is gone, Temporal's history is now the only record of this call", "Outcome", s.Outcome.String())
+		e.log.Error("dedupe: record is gone, Temporal's history is now the only record of this call", "Outcome", string(s.Outcome))
 		e.settleFailed(ctx, span)
 	}
 }
@@ -128,7 +128,7 @@ func settleUntil(ctx context.Context, end time.Time, st store.Store, timeout tim
 		}
 		wait := jitter(delay)
 		if errors.Is(err, store.ErrInvalidArgument) || errors.Is(err, store.ErrClosed) || time.Until(end) <= wait || !pause(ctx, wait) {
-			return 0, err
+			return "", err
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (t *transaction) Committing() {
 
 func (t *transaction) Committed() {
 	if t.remember {
-		t.e.span.Settled(store.OutcomeComplete.String(), store.SettledApplied.String())
+		t.e.span.Settled(string(store.OutcomeComplete), string(store.SettledApplied))
 		t.e.body.endTx(bodyRecorded, t.leaving, nil)
 		return
 	}

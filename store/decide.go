@@ -3,38 +3,29 @@ package store
 import "slices"
 
 // Action is what a call does about a record.
-type Action int
+type Action string
 
 // The actions.
 const (
 	// ActAcquire: own the record by compare-and-set and run the body.
-	ActAcquire Action = iota + 1
+	ActAcquire Action = "acquire"
 	// ActVerify: own the record by compare-and-set and ask the verifier.
-	ActVerify
+	ActVerify Action = "verify"
 	// ActReplay: answer the recorded result.
-	ActReplay
+	ActReplay Action = "replay"
 	// ActReplayFailure: answer the recorded failure.
-	ActReplayFailure
+	ActReplayFailure Action = "replay_failure"
 	// ActWait: another execution owns the record; see LeaseLeft.
-	ActWait
+	ActWait Action = "wait"
 	// ActPending: somebody outside completes the call.
-	ActPending
+	ActPending Action = "pending"
 	// ActConflict: refuse, the key was used for a different request.
-	ActConflict
+	ActConflict Action = "conflict"
 	// ActOther: refuse, the record belongs to another execution.
-	ActOther
+	ActOther Action = "other_execution"
 	// ActUnknown: refuse, nobody knows whether the effect was made.
-	ActUnknown
+	ActUnknown Action = "outcome_unknown"
 )
-
-// String returns the action's name.
-func (a Action) String() string {
-	names := [...]string{"", "acquire", "verify", "replay", "replay_failure", "wait", "pending", "conflict", "other_execution", "outcome_unknown"}
-	if a < ActAcquire || int(a) >= len(names) {
-		return "unknown action"
-	}
-	return names[a]
-}
 
 // Verdict is what Decide answers.
 type Verdict struct {

@@ -97,20 +97,3 @@ func TestDecide(t *testing.T) {
 		})
 	}
 }
-
-func TestActionString(t *testing.T) {
-	t.Parallel()
-
-	t.Run("every action has a name of its own", func(t *testing.T) {
-		t.Parallel()
-		seen := map[string]bool{}
-		for a := store.ActAcquire; a <= store.ActUnknown; a++ {
-			require.NotEmpty(t, a.String())
-			require.False(t, seen[a.String()])
-			seen[a.String()] = true
-		}
-		for _, a := range []store.Action{-1, 0, store.ActUnknown + 1} {
-			require.Equal(t, "unknown action", a.String())
-		}
-	})
-}

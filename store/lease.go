@@ -29,14 +29,14 @@ func (l Lease) Validate() error {
 }
 
 // Renewal answers one lease.
-type Renewal int
+type Renewal string
 
 // The answers to a renewal.
 const (
 	// LeaseRenewed: the lease lasts its Duration from now.
-	LeaseRenewed Renewal = iota + 1
+	LeaseRenewed Renewal = "renewed"
 	// LeaseLost: the record is gone, settled, or has another owner.
-	LeaseLost
+	LeaseLost Renewal = "lost"
 	// LeaseLocked: somebody has locked the record; nothing is known. Renew again.
-	LeaseLocked
+	LeaseLocked Renewal = "locked"
 )

@@ -2,46 +2,31 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
 // Outcome is how an execution ends.
-type Outcome int
+type Outcome string
 
 // The outcomes.
 const (
 	// OutcomeComplete records a result, or a tombstone in its place.
-	OutcomeComplete Outcome = iota + 1
+	OutcomeComplete Outcome = "complete"
 	// OutcomeFail records a failure.
-	OutcomeFail
+	OutcomeFail Outcome = "fail"
 	// OutcomeRelease gives the lease up and leaves the record in progress, so that
 	// the next execution can acquire it at once.
-	OutcomeRelease
+	OutcomeRelease Outcome = "release"
 	// OutcomeHold keeps the record for an operator, the lease being over; see
 	// Settlement.OwnLease. Where no effect is possible there is nothing to ask
 	// an operator about, and it is answered with SettledStale.
-	OutcomeHold
+	OutcomeHold Outcome = "hold"
 	// OutcomePend hands the call over to somebody outside, for as long as Lease says.
-	OutcomePend
+	OutcomePend Outcome = "pend"
 )
 
-// String returns the outcome's name.
-func (o Outcome) String() string {
-	switch o {
-	case OutcomeComplete:
-		return "complete"
-	case OutcomeFail:
-		return "fail"
-	case OutcomeRelease:
-		return "release"
-	case OutcomeHold:
-		return "hold"
-	case OutcomePend:
-		return "pend"
-	default:
-		return fmt.Sprintf("Outcome(%d)", int(o))
-	}
-}
+var outcomes = []Outcome{OutcomeComplete, OutcomeFail, OutcomeRelease, OutcomeHold, OutcomePend}
 
 // Settlement ends one execution. OutcomeComplete, OutcomeRelease and OutcomePend need a
 // record in progress, OutcomeFail and OutcomeHold take one that failed as well. A late
@@ -88,7 +73,7 @@ func (s Settlement) Validate() error {
 		return fmt.Errorf("%w: key %q: %s under %v", ErrInvalidArgument, s.Key, what, s.Outcome)
 	}
 	switch {
-	case s.Outcome < OutcomeComplete || s.Outcome > OutcomePend:
+	case !slices.Contains(outcomes, s.Outcome):
 		return bad("unknown Outcome")
 	case s.Token.IsZero():
 		return bad("zero Token")
@@ -113,29 +98,15 @@ func (s Settlement) Validate() error {
 }
 
 // Settled answers one settlement.
-type Settled int
+type Settled string
 
 // The answers to a settlement.
 const (
 	// SettledApplied: the record stands as the settlement says.
-	SettledApplied Settled = iota + 1
+	SettledApplied Settled = "applied"
 	// SettledStale: the record has another owner, or this one has settled it with
 	// another outcome before; nothing was changed.
-	SettledStale
+	SettledStale Settled = "stale"
 	// SettledMissing: the record is gone; nothing was changed.
-	SettledMissing
+	SettledMissing Settled = "missing"
 )
-
-// String returns the answer's name.
-func (s Settled) String() string {
-	switch s {
-	case SettledApplied:
-		return "applied"
-	case SettledStale:
-		return "stale"
-	case SettledMissing:
-		return "missing"
-	default:
-		return fmt.Sprintf("Settled(%d)", int(s))
-	}
-}

@@ -104,17 +104,12 @@ func (y *Type) StaleWrite(ctx context.Context) { y.t.staleWrites.Add(ctx, 1, y.a
 // SettleFailed counts an execution whose end is not recorded.
 func (y *Type) SettleFailed(ctx context.Context) { y.t.settleFails.Add(ctx, 1, y.add...) }
 
-// Outcomes of renewals, of calls of the store and of passes.
+// Outcomes of calls of the store and of passes.
 const (
-	leaseRenewed = "renewed"
-	leaseLost    = "lost"
-	leaseLocked  = "locked"
 	callOK       = "ok"
 	callFailed   = "error"
 	callCanceled = "canceled"
 )
-
-var renewals = map[store.Renewal]string{store.LeaseRenewed: leaseRenewed, store.LeaseLost: leaseLost, store.LeaseLocked: leaseLocked}
 
 func (t *Telemetry) makeSets() {
 	t.storeCalls, t.renewed, t.passEnds = map[storeCall]attributes{}, map[string]attributes{}, map[bool]attributes{}
@@ -123,7 +118,7 @@ func (t *Telemetry) makeSets() {
 			t.storeCalls[storeCall{operation, outcome}] = newAttributes(AttrOperation.String(operation), AttrOutcome.String(outcome))
 		}
 	}
-	for _, outcome := range []string{leaseRenewed, leaseLost, leaseLocked, callFailed} {
+	for _, outcome := range []string{string(store.LeaseRenewed), string(store.LeaseLost), string(store.LeaseLocked), callFailed} {
 		t.renewed[outcome] = newAttributes(AttrOutcome.String(outcome))
 	}
 	t.passEnds[true], t.passEnds[false] = newAttributes(AttrOutcome.String(callOK)), newAttributes(AttrOutcome.String(callFailed))
@@ -155,7 +150,7 @@ func (t *Telemetry) Renewed(ctx context.Context, leases int, answers []store.Ren
 		counts[a]++
 	}
 	for answer, n := range counts {
-		t.renewals.Add(ctx, n, t.renewed[renewals[answer]].add...)
+		t.renewals.Add(ctx, n, t.renewed[string(answer)].add...)
 	}
 }
 

@@ -10,13 +10,8 @@ import (
 )
 
 // resolveds are the answers of the statements that change records.
-var resolveds = map[string]store.Resolved{
-	"done":          store.ResolvedDone,
-	"changed":       store.ResolvedChanged,
-	"lease_live":    store.ResolvedLive,
-	"missing":       store.ResolvedMissing,
-	"locked":        store.ResolvedLocked,
-	"newer_version": store.ResolvedNewer,
+var resolveds = []store.Resolved{
+	store.ResolvedDone, store.ResolvedChanged, store.ResolvedLive, store.ResolvedMissing, store.ResolvedLocked, store.ResolvedNewer,
 }
 
 // Resolve gives records an operator's word.

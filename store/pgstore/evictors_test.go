@@ -92,7 +92,7 @@ func writeAndKeep(ctx context.Context, s store.Store, group, round, batch int, l
 				// looks again, and leaves it.
 				kept = append(kept, l)
 			case again > 0:
-				return fmt.Errorf("%q was renewed for a minute, and the next renewal answered with %d", l.Key, renewals[i])
+				return fmt.Errorf("%q was renewed for a minute, and the next renewal answered with %s", l.Key, renewals[i])
 			default:
 				lost.Add(1)
 			}
@@ -108,7 +108,7 @@ func writeAndKeep(ctx context.Context, s store.Store, group, round, batch int, l
 	}
 	for i, answer := range settled {
 		if answer != store.SettledApplied {
-			return fmt.Errorf("%q was renewed for a minute, and its completion was answered with %d", ends[i].Key, answer)
+			return fmt.Errorf("%q was renewed for a minute, and its completion was answered with %s", ends[i].Key, answer)
 		}
 		completed.Add(1)
 	}

@@ -7,11 +7,7 @@ import (
 )
 
 // renewals are the answers of renewSQL.
-var renewals = map[string]store.Renewal{
-	"renewed": store.LeaseRenewed,
-	"lost":    store.LeaseLost,
-	"locked":  store.LeaseLocked,
-}
+var renewals = []store.Renewal{store.LeaseRenewed, store.LeaseLost, store.LeaseLocked}
 
 // Renew extends leases through the store's own connections, and waits for
 // nobody.

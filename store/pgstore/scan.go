@@ -105,11 +105,10 @@ func scanRecord(rows pgx.Rows, lead ...any) (store.Record, error) {
 	return s.record()
 }
 
-// asking makes a statement whose rows are answers to arguments, by their names.
-func asking[R comparable](sql string, args []any, answers []R, names map[string]R) statement {
-	return statement{sql: sql, args: func(bool) []any { return args }, scan: scanAnswers(answers, names), then: func(context.Context) error {
-		var none R
-		if slices.Contains(answers, none) {
+// asking makes a statement whose rows are answers to arguments.
+func asking[R ~string](sql string, args []any, answers []R, known []R) statement {
+	return statement{sql: sql, args: func(bool) []any { return args }, scan: scanAnswers(answers, known), then: func(context.Context) error {
+		if slices.Contains(answers, "") {
 			return scanError{errAnswer}
 		}
 		return nil
@@ -117,29 +116,28 @@ func asking[R comparable](sql string, args []any, answers []R, names map[string]
 }
 
 // ask carries out the statement that asking makes.
-func ask[R comparable](
-	ctx context.Context, pool Pool, sql string, args []any, n int, names map[string]R,
+func ask[R ~string](
+	ctx context.Context, pool Pool, sql string, args []any, n int, known []R,
 ) ([]R, error) {
 	answers := make([]R, n)
-	err := asking(sql, args, answers, names).run(ctx, pool)
+	err := asking(sql, args, answers, known).run(ctx, pool)
 	return answers, err
 }
 
 // scanAnswers reads the answers of a statement, each with the numbers of the
 // arguments that it is for.
-func scanAnswers[R any](answers []R, names map[string]R) func(pgx.Rows) error {
+func scanAnswers[R ~string](answers []R, known []R) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		var ords []int
-		var name string
-		if err := rows.Scan(&ords, &name); err != nil {
+		var answer string
+		if err := rows.Scan(&ords, &answer); err != nil {
 			return err
 		}
-		answer, known := names[name]
 		for _, ord := range ords {
-			if !known || ord < 1 || ord > len(answers) {
+			if !slices.Contains(known, R(answer)) || ord < 1 || ord > len(answers) {
 				return errAnswer
 			}
-			answers[ord-1] = answer
+			answers[ord-1] = R(answer)
 		}
 		return nil
 	}

@@ -13,15 +13,10 @@ import (
 
 // settledLocked is the answer for a record that somebody else has locked; no
 // caller sees it.
-const settledLocked store.Settled = -1
+const settledLocked store.Settled = "locked"
 
 // settleds are the answers of settleSQL and settleAloneSQL.
-var settleds = map[string]store.Settled{
-	"applied": store.SettledApplied,
-	"stale":   store.SettledStale,
-	"missing": store.SettledMissing,
-	"locked":  settledLocked,
-}
+var settleds = []store.Settled{store.SettledApplied, store.SettledStale, store.SettledMissing, settledLocked}
 
 // Settle ends executions through the store's own connections. It settles first,
 // in one statement, what nobody has locked, and then waits for the rest, one by
@@ -38,7 +33,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 				case rows[i].Outcome == store.OutcomeHold && !rows[i].OwnLease:
 					// Its owner may be alive, in a transaction that has outlasted the
 					// lease and would renew it in the end.
-					settled[i], errs[i] = 0, errLocked
+					settled[i], errs[i] = "", errLocked
 				default:
 					settled[i], errs[i] = s.settleLocked(ctx, rows[i])
 				}
@@ -54,13 +49,13 @@ func (s *Store) settle(rows []store.Settlement, settled []store.Settled) stateme
 	}
 	q := s.complete(rows, settled)
 	q.then = func(ctx context.Context) error {
-		if !slices.Contains(settled, 0) {
+		if !slices.Contains(settled, "") {
 			return nil
 		}
 		var at []int
 		var rest []store.Settlement
 		for i, t := range rows {
-			if settled[i] == 0 {
+			if settled[i] == "" {
 				at, rest = append(at, i), append(rest, t)
 			}
 		}
@@ -73,7 +68,7 @@ func (s *Store) settle(rows []store.Settlement, settled []store.Settled) stateme
 	return q
 }
 
-// complete records results where nothing is in the way. Its answer is zero for the
+// complete records results where nothing is in the way. Its answer is empty for the
 // other rows, which are as they were.
 func (s *Store) complete(rows []store.Settlement, settled []store.Settled) statement {
 	type settlement = store.Settlement
@@ -105,7 +100,7 @@ func (s *Store) settleLocked(ctx context.Context, row store.Settlement) (store.S
 		return retryable(err) || errors.Is(err, errStillLocked)
 	}, func(ctx context.Context) (store.Settled, error) {
 		if !s.settler.take(ctx) {
-			return 0, ctx.Err()
+			return "", ctx.Err()
 		}
 		defer s.settler.leave()
 		return s.settleAlone(ctx, row)
@@ -134,7 +129,7 @@ func settlementArgs(rows []store.Settlement) []any {
 	return []any{
 		column(rows, func(t *settlement) string { return t.Key }),
 		column(rows, func(t *settlement) string { return t.Token.String() }),
-		column(rows, func(t *settlement) string { return t.Outcome.String() }),
+		column(rows, func(t *settlement) string { return string(t.Outcome) }),
 		column(rows, func(t *settlement) []byte { return t.Result }),
 		column(rows, func(t *settlement) int64 { return t.ResultSize }),
 		column(rows, func(t *settlement) string { return string(t.Tombstone) }),

@@ -30,7 +30,7 @@ func walk(ctx context.Context, s store.Store, key string, result []byte) error {
 	}
 	claim := func(want store.Action, r store.Reservation) store.Claimed {
 		c, err := store.Claim(ctx, s, r)
-		expect("claim: want "+want.String()+", got "+c.Action.String(), c.Action == want, err)
+		expect("claim: want "+string(want)+", got "+string(c.Action), c.Action == want, err)
 		return c
 	}
 	end := func(t store.Settlement) {

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
@@ -14,7 +15,7 @@ func (s *Store) Renew(ctx context.Context, leases []store.Lease) ([]store.Renewa
 		key:  func(l store.Lease) (string, error) { return l.Key, l.Validate() },
 		args: func(l store.Lease) []any { return []any{l.Token.String(), microseconds(l.Duration)} },
 		read: func(_ store.Lease, reply any) (store.Renewal, error) {
-			return answerOf(reply, map[string]store.Renewal{"renewed": store.LeaseRenewed, "lost": store.LeaseLost})
+			return answerOf(reply, store.LeaseRenewed, store.LeaseLost)
 		},
 	}, leases)
 }
@@ -26,14 +27,14 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 		key:  func(t store.Settlement) (string, error) { return t.Key, t.Validate() },
 		args: settlementArgs,
 		read: func(_ store.Settlement, reply any) (store.Settled, error) {
-			return answerOf(reply, map[string]store.Settled{"applied": store.SettledApplied, "stale": store.SettledStale, "missing": store.SettledMissing})
+			return answerOf(reply, store.SettledApplied, store.SettledStale, store.SettledMissing)
 		},
 	}, settlements)
 }
 
 func settlementArgs(t store.Settlement) []any {
 	return []any{
-		t.Token.String(), t.Outcome.String(), microseconds(t.Lease),
+		t.Token.String(), string(t.Outcome), microseconds(t.Lease),
 		flag(t.EffectPossible), flag(t.NewGeneration), flag(t.OwnLease), flag(t.NonRetryable),
 		strconv.FormatInt(t.ResultSize, 10), string(t.Tombstone),
 		flag(t.Result != nil), string(t.Result),
@@ -41,12 +42,11 @@ func settlementArgs(t store.Settlement) []any {
 	}
 }
 
-// answerOf reads an answer by its name.
-func answerOf[R any](reply any, names map[string]R) (R, error) {
+// answerOf reads an answer that is one of a few.
+func answerOf[R ~string](reply any, known ...R) (R, error) {
 	text, _ := reply.(string)
-	answer, known := names[text]
-	if !known {
-		return answer, errAnswer
+	if !slices.Contains(known, R(text)) {
+		return "", errAnswer
 	}
-	return answer, nil
+	return R(text), nil
 }

@@ -70,7 +70,7 @@ func holdLive(k *kit) {
 func (k *kit) requireStale(r store.Reservation, s store.Settlement) {
 	k.Helper()
 	before := k.get(r)
-	require.Equal(k, store.SettledStale, k.settle(r, s), s.Outcome.String())
+	require.Equal(k, store.SettledStale, k.settle(r, s), string(s.Outcome))
 	k.requireUnchanged(before)
 }
 

@@ -93,7 +93,7 @@ func renewSettled(k *kit) {
 		k.insert(r)
 		k.apply(r, s)
 		before := k.get(r)
-		require.Equal(k, store.LeaseLost, k.renew(r), s.Outcome.String())
+		require.Equal(k, store.LeaseLost, k.renew(r), string(s.Outcome))
 		k.requireUnchanged(before)
 	}
 }

@@ -84,7 +84,7 @@ func completeIsFinal(k *kit) {
 	k.settle(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid twice")})
 	k.requireUnchanged(before)
 	for _, s := range endings()[1:] {
-		require.Equal(k, store.SettledStale, k.settle(r, s), s.Outcome.String())
+		require.Equal(k, store.SettledStale, k.settle(r, s), string(s.Outcome))
 		k.requireUnchanged(before)
 	}
 }

@@ -59,7 +59,7 @@ func transitionTests() []named {
 	return append(tests, named{"a record that is gone takes no outcome", func(k *kit) {
 		for _, ending := range endings() {
 			r := k.reservation()
-			require.Equal(k, store.SettledMissing, k.settle(r, ending), ending.Outcome.String())
+			require.Equal(k, store.SettledMissing, k.settle(r, ending), string(ending.Outcome))
 			k.requireMissing(r)
 		}
 	}})

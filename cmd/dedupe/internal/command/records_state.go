@@ -80,7 +80,7 @@ func action(a store.Action, e store.Entry) string {
 	case store.ActUnknown:
 		return "is refused: dedupe.OutcomeUnknown"
 	default:
-		return "is refused: " + a.String()
+		return "is refused: " + string(a)
 	}
 }
 
