@@ -75,16 +75,9 @@ func (c *completion) outcome(ctx context.Context, result any, err error) (store.
 	var canceled *temporal.CanceledError
 	switch {
 	case err == nil:
-		payloads, err := c.encoding.result(ctx, c.info(), result)
+		payloads, err := c.encoding.complete(ctx, c.info(), result, c.f.MaxResultBytes, &s)
 		if err != nil {
 			return s, answer{}, fmt.Errorf("dedupe: the result cannot be encoded: %w", err)
-		}
-		if s.Result, err = marshalPayloads(payloads); err != nil {
-			return s, answer{}, err
-		}
-		s.ResultSize = int64(len(s.Result))
-		if limit := c.f.MaxResultBytes; limit > 0 && len(s.Result) > limit {
-			s.Result, s.Tombstone = nil, store.TombstoneResultTooLarge
 		}
 		return s, answer{result: payloads}, nil
 	case errors.As(err, &canceled), errors.Is(err, context.Canceled):

@@ -11,6 +11,8 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
 // encoding turns results and errors into what Temporal would send, with the
@@ -61,6 +63,26 @@ func (c encoding) result(ctx context.Context, info sdkactivity.Info, result any)
 		return r, nil
 	}
 	return c.about(ctx, info).ToPayloads(result)
+}
+
+// complete makes the settlement of a result, with a tombstone in the place of one that
+// is over the limit, and returns what is sent to Temporal.
+func (c encoding) complete(ctx context.Context, info sdkactivity.Info, result any, limit int, s *store.Settlement) (*commonpb.Payloads, error) {
+	payloads, err := c.result(ctx, info, result)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := marshalPayloads(payloads)
+	if err != nil {
+		return nil, err
+	}
+	s.Outcome, s.ResultSize = store.OutcomeComplete, int64(len(encoded))
+	if limit > 0 && len(encoded) > limit {
+		s.Tombstone = store.TombstoneResultTooLarge
+	} else {
+		s.Result = encoded
+	}
+	return payloads, nil
 }
 
 // about is the data converter for results of the activity.

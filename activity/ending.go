@@ -68,23 +68,14 @@ func (e *execution) succeed(ctx context.Context, s *store.Settlement, result any
 		s.Outcome, s.EffectPossible = store.OutcomeRelease, e.effectBefore
 		return result, nil
 	}
-	payloads, err := e.i.encoding.result(ctx, e.info, result)
-	if err != nil {
+	payloads, err := e.i.encoding.complete(ctx, e.info, result, e.policy.MaxResultBytes, s)
+	switch {
+	case err != nil:
 		// The effect was made, and its result is lost.
 		return nil, e.fail(ctx, s, err)
-	}
-	s.Outcome = store.OutcomeComplete
-	encoded, err := marshalPayloads(payloads)
-	if err != nil {
-		return nil, e.fail(ctx, s, err)
-	}
-	s.ResultSize = int64(len(encoded))
-	if limit := e.policy.MaxResultBytes; limit > 0 && len(encoded) > limit {
-		s.Tombstone = store.TombstoneResultTooLarge
-		return nil, resultTooLargeError(e.call.key, s.ResultSize, limit)
-	}
-	s.Result = encoded
-	if payloads == nil {
+	case s.Tombstone != "":
+		return nil, resultTooLargeError(e.call.key, s.ResultSize, e.policy.MaxResultBytes)
+	case payloads == nil:
 		return nil, nil
 	}
 	return payloads, nil

@@ -20,7 +20,6 @@ type Interceptor struct {
 	interceptor.WorkerInterceptorBase
 
 	options    Options
-	records    store.Store // Options.Store as the program gave it
 	store      store.Store // Options.Store, measured
 	telemetry  *telemetry.Telemetry
 	encoding   encoding
@@ -42,7 +41,6 @@ func New(options Options) (*Interceptor, error) {
 	}
 	i := &Interceptor{
 		options:   options,
-		records:   options.Store,
 		store:     t.Store(options.Store),
 		telemetry: t,
 		encoding:  encoding{data: options.DataConverter, failing: options.FailureConverter},

@@ -28,7 +28,7 @@ var (
 )
 
 // Store is the one of the options.
-func (e *execution) Store() store.Store { return e.i.records }
+func (e *execution) Store() store.Store { return e.i.options.Store }
 
 // Begin claims the one transaction of the activity.
 func (e *execution) Begin() (owner.Transaction, error) {
@@ -56,25 +56,20 @@ func (t *transaction) Complete(ctx context.Context, result any) (s store.Settlem
 	if e.policy.IsFinal != nil && !e.policy.IsFinal(result) {
 		return s, false, nil
 	}
-	payloads, err := e.i.encoding.result(ctx, e.info, result)
-	if err != nil {
+	s = store.Settlement{Key: e.kept.Key, Token: e.kept.Token}
+	payloads, err := e.i.encoding.complete(ctx, e.info, result, e.policy.MaxResultBytes, &s)
+	switch {
+	case err != nil:
 		return s, false, err
-	}
-	encoded, err := marshalPayloads(payloads)
-	if err != nil {
-		return s, false, err
-	}
-	if limit := e.policy.MaxResultBytes; limit > 0 && len(encoded) > limit {
+	case s.Tombstone != "":
 		return s, false, own(refuse(ErrTypeResultTooLarge, "the result of %q is %d bytes, over the limit of %d; the transaction was rolled back",
-			e.call.key, len(encoded), limit))
+			e.call.key, s.ResultSize, e.policy.MaxResultBytes))
 	}
 	t.remember = true
 	if payloads != nil {
 		t.leaving = payloads
 	}
-	return store.Settlement{
-		Key: e.kept.Key, Token: e.kept.Token, Outcome: store.OutcomeComplete, Result: encoded, ResultSize: int64(len(encoded)),
-	}, true, nil
+	return s, true, nil
 }
 
 // Answer takes a record's result where a call would be answered with it.

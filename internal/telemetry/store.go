@@ -22,23 +22,16 @@ var operations = []string{opReserve, opAcquire, opRenew, opSettle, opGet, opEvic
 
 type storeCall struct{ operation, outcome string }
 
-// Store returns the store with its calls measured. It is a [store.Maintained]
-// if the store is one.
-func (t *Telemetry) Store(s store.Store) store.Store {
-	m := measured{s, t}
-	if maintained, ok := store.As[store.Maintained](s); ok {
-		return struct {
-			measured
-			store.Maintained
-		}{m, maintained}
-	}
-	return m
-}
+// Store returns the store with its calls measured.
+func (t *Telemetry) Store(s store.Store) store.Store { return measured{s, t} }
 
 type measured struct {
 	store.Store
 	t *Telemetry
 }
+
+// Unwrap returns the store itself: see [store.As].
+func (m measured) Unwrap() store.Store { return m.Store }
 
 // called records one call. What a store says about a record is no error.
 func (m measured) called(ctx context.Context, operation string, begun time.Time, err error) {

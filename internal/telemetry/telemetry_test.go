@@ -25,9 +25,9 @@ func TestAMeasuredStoreIsMaintainedIfItsStoreIs(t *testing.T) {
 	require.NoError(t, err)
 	tel, err := telemetry.New(nil, nil)
 	require.NoError(t, err)
-	_, ok := tel.Store(memory).(store.Maintained)
+	_, ok := store.As[store.Maintained](tel.Store(memory))
 	require.True(t, ok)
-	_, ok = tel.Store(struct{ store.Store }{memory}).(store.Maintained)
+	_, ok = store.As[store.Maintained](tel.Store(struct{ store.Store }{memory}))
 	require.False(t, ok)
 }
 
