@@ -2,6 +2,7 @@ package devserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,12 +11,10 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
-
-	"github.com/seed5aa7bdf6/temporal-dedupe/internal/child"
 )
 
 const (
-	// pollInterval is how often awaitAnswer asks a server that is starting.
+	// pollInterval is how often a server that is starting is asked.
 	pollInterval = 50 * time.Millisecond
 	// attemptTimeout bounds one question to it.
 	attemptTimeout = 5 * time.Second
@@ -23,28 +22,14 @@ const (
 	foundTimeout = 10 * time.Second
 )
 
-// awaitAnswer returns when the server answers, has ended, or the context has.
-func awaitAnswer(ctx context.Context, p *child.Process, address func() string, namespace string) error {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	var last error
-	for {
-		if a := address(); a != "" {
-			attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
-			last = answers(attempt, a, namespace)
-			cancel()
-			if last == nil {
-				return nil
-			}
-		}
-		select {
-		case <-p.Done():
-			return fmt.Errorf("%w (%v)", errEnded, p.Err()) //nolint:errorlint // nil when it ended well
-		case <-ctx.Done():
-			return fmt.Errorf("%w (last error: %v)", context.Cause(ctx), last) //nolint:errorlint // nil when nobody was asked
-		case <-tick.C:
-		}
+// answersAt is answers for a server that is starting, and may have no address yet.
+func answersAt(ctx context.Context, address, namespace string) error {
+	if address == "" {
+		return errors.New("it has not told its address")
 	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	return answers(ctx, address, namespace)
 }
 
 // answers asks a server for its system information and the namespace.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -14,16 +13,8 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/child"
 )
 
-const (
-	// startAttempts is how many ports are tried: another process can take one
-	// between its choice and its use.
-	startAttempts = 3
-	// stopGrace is more than tools/devserver gives itself to drain.
-	stopGrace = 5 * time.Second
-)
-
-// errEnded says that a server ended instead of answering.
-var errEnded = errors.New("the server ended while it started")
+// stopGrace is more than tools/devserver gives itself to drain.
+const stopGrace = 5 * time.Second
 
 // startCLI starts the development server of the temporal command line.
 func startCLI(ctx context.Context, o Options, path string) (*Server, error) {
@@ -60,23 +51,22 @@ func startBuilt(ctx context.Context, o Options, path string) (*Server, error) {
 func start(ctx context.Context, o Options, origin string, launch func() (*child.Process, func() string, error)) (*Server, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.StartTimeout, fmt.Errorf("no answer within Options.StartTimeout (%s)", o.StartTimeout))
 	defer cancel()
-	var err error
-	for range startAttempts {
-		var p *child.Process
-		var address func() string
-		if p, address, err = launch(); err != nil {
-			return nil, fmt.Errorf("devserver: %s: %w", origin, err)
+	var server *Server
+	err := child.Attempt(func() error {
+		p, address, err := launch()
+		if err != nil {
+			return err
 		}
-		if err = awaitAnswer(ctx, p, address, o.Namespace); err == nil {
-			return &Server{address: address(), namespace: o.Namespace, origin: origin, process: p}, nil
+		if err := p.Await(ctx, pollInterval, func(ctx context.Context) error { return answersAt(ctx, address(), o.Namespace) }); err != nil {
+			return err
 		}
-		p.Kill()
-		err = fmt.Errorf("devserver: %s: %w; its last output:\n%s", origin, err, p.Output())
-		if !errors.Is(err, errEnded) {
-			break
-		}
+		server = &Server{address: address(), namespace: o.Namespace, origin: origin, process: p}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("devserver: %s: %w", origin, err)
 	}
-	return nil, err
+	return server, nil
 }
 
 // addressLine is a writer for the line of JSON in which tools/devserver prints

@@ -15,12 +15,7 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/child"
 )
 
-const (
-	superuser = "postgres"
-	// startAttempts is how many ports Start tries: another process can take one
-	// between its choice and its use.
-	startAttempts = 3
-)
+const superuser = "postgres"
 
 // Cluster is a private Postgres cluster. Its methods may be called from any goroutine.
 type Cluster struct {
@@ -68,16 +63,12 @@ func (c *Cluster) create(ctx context.Context) error {
 	if err := c.initdb(ctx); err != nil {
 		return err
 	}
-	var err error
-	for range startAttempts {
+	return child.Attempt(func() (err error) {
 		if c.port, err = child.FreePort(); err != nil {
 			return fmt.Errorf("localpg: %w", err)
 		}
-		if err = c.launch(ctx); !errors.Is(err, errEnded) {
-			return err
-		}
-	}
-	return err
+		return c.launch(ctx)
+	})
 }
 
 func (c *Cluster) initdb(ctx context.Context) error {

@@ -22,10 +22,7 @@ const (
 	stopGrace = 30 * time.Second
 )
 
-var (
-	errEnded   = errors.New("the server ended while it started")
-	errRemoved = errors.New("localpg: the cluster was stopped for good")
-)
+var errRemoved = errors.New("localpg: the cluster was stopped for good")
 
 // launch starts the server and waits for an answer.
 func (c *Cluster) launch(ctx context.Context) error {
@@ -43,30 +40,18 @@ func (c *Cluster) launch(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("localpg: %w", err)
 	}
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
+	err = p.Await(ctx, pollInterval, func(ctx context.Context) error {
 		conn, err := pgx.Connect(ctx, c.URL())
-		if err == nil {
-			c.process = p
-			return conn.Close(ctx)
+		if err != nil {
+			return err
 		}
-		select {
-		case <-p.Done():
-			return fmt.Errorf("localpg: %w (%w); its last output:\n%s", errEnded, exitError(p), p.Output())
-		case <-ctx.Done():
-			p.Kill()
-			return fmt.Errorf("localpg: start the server: %w (%w); its last output:\n%s", context.Cause(ctx), err, p.Output())
-		case <-tick.C:
-		}
+		return conn.Close(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("localpg: %w", err)
 	}
-}
-
-func exitError(p *child.Process) error {
-	if err := p.Err(); err != nil {
-		return err
-	}
-	return errors.New("status 0")
+	c.process = p
+	return nil
 }
 
 // Stop shuts the server down, ends its sessions and removes the cluster. It may

@@ -18,19 +18,13 @@ import (
 )
 
 const (
-	// startAttempts is how many ports Start tries: another process can take one
-	// between its choice and its use.
-	startAttempts = 3
 	// pollInterval is how often launch tries to connect.
 	pollInterval = 10 * time.Millisecond
 	// stopGrace is what writing the last of the append-only file may take.
 	stopGrace = 10 * time.Second
 )
 
-var (
-	errEnded   = errors.New("the server ended while it started")
-	errRemoved = errors.New("localredis: the server was stopped for good")
-)
+var errRemoved = errors.New("localredis: the server was stopped for good")
 
 // Server is a private Redis server. Its methods may be called from any goroutine.
 type Server struct {
@@ -61,14 +55,12 @@ func start(ctx context.Context, o Options, password string, member bool) (*Serve
 		return nil, fmt.Errorf("localredis: directory for the server: %w", err)
 	}
 	s := &Server{options: o, dir: dir, password: password}
-	for range startAttempts {
-		if err = s.choosePorts(member); err != nil {
-			break
+	err = child.Attempt(func() error {
+		if err := s.choosePorts(member); err != nil {
+			return err
 		}
-		if err = s.launch(ctx); !errors.Is(err, errEnded) {
-			break
-		}
-	}
+		return s.launch(ctx)
+	})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -104,30 +96,11 @@ func (s *Server) launch(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("localredis: %w", err)
 	}
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		err := s.ping(ctx)
-		if err == nil {
-			s.process = p
-			return nil
-		}
-		select {
-		case <-p.Done():
-			return fmt.Errorf("localredis: %w (%w); its last output:\n%s", errEnded, exitError(p), p.Output())
-		case <-ctx.Done():
-			p.Kill()
-			return fmt.Errorf("localredis: start the server: %w (%w); its last output:\n%s", context.Cause(ctx), err, p.Output())
-		case <-tick.C:
-		}
+	if err := p.Await(ctx, pollInterval, s.ping); err != nil {
+		return fmt.Errorf("localredis: %w", err)
 	}
-}
-
-func exitError(p *child.Process) error {
-	if err := p.Err(); err != nil {
-		return err
-	}
-	return errors.New("status 0")
+	s.process = p
+	return nil
 }
 
 // ping asks for an answer, once there is somebody to ask: a client that cannot
