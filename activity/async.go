@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,17 +53,11 @@ type AsyncOptions struct {
 }
 
 func (o AsyncOptions) withDefaults() AsyncOptions {
-	setDefault(&o.StoreCallTimeout, 5*time.Second)
-	setDefault(&o.SettleTimeout, 30*time.Second)
-	if o.DataConverter == nil {
-		o.DataConverter = converter.GetDefaultDataConverter()
-	}
-	if o.FailureConverter == nil {
-		o.FailureConverter = temporal.GetDefaultFailureConverter()
-	}
-	if o.Identity == "" {
-		o.Identity = defaultIdentity()
-	}
+	o.StoreCallTimeout = cmp.Or(o.StoreCallTimeout, 5*time.Second)
+	o.SettleTimeout = cmp.Or(o.SettleTimeout, 30*time.Second)
+	o.DataConverter = cmp.Or(o.DataConverter, converter.GetDefaultDataConverter())
+	o.FailureConverter = cmp.Or(o.FailureConverter, temporal.GetDefaultFailureConverter())
+	o.Identity = cmp.Or(o.Identity, defaultIdentity())
 	return o
 }
 

@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -86,31 +87,16 @@ func (o Options) withDefaults() Options {
 	for name, p := range o.Policies {
 		o.Policies[name] = p.withDefaults()
 	}
-	setDefault(&o.MaxConcurrentStoreCalls, 256)
-	setDefault(&o.StoreQueueTimeout, 5*time.Second)
-	setDefault(&o.StoreCallTimeout, 5*time.Second)
-	setDefault(&o.SettleTimeout, 30*time.Second)
-	setDefault(&o.MaxBounce, 30*time.Second)
-	if o.DataConverter == nil {
-		o.DataConverter = converter.GetDefaultDataConverter()
-	}
-	if o.FailureConverter == nil {
-		o.FailureConverter = temporal.GetDefaultFailureConverter()
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.Identity == "" {
-		o.Identity = defaultIdentity()
-	}
+	o.MaxConcurrentStoreCalls = cmp.Or(o.MaxConcurrentStoreCalls, 256)
+	o.StoreQueueTimeout = cmp.Or(o.StoreQueueTimeout, 5*time.Second)
+	o.StoreCallTimeout = cmp.Or(o.StoreCallTimeout, 5*time.Second)
+	o.SettleTimeout = cmp.Or(o.SettleTimeout, 30*time.Second)
+	o.MaxBounce = cmp.Or(o.MaxBounce, 30*time.Second)
+	o.DataConverter = cmp.Or(o.DataConverter, converter.GetDefaultDataConverter())
+	o.FailureConverter = cmp.Or(o.FailureConverter, temporal.GetDefaultFailureConverter())
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Identity = cmp.Or(o.Identity, defaultIdentity())
 	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Validate tells what is wrong with the options; its error names the field.

@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -106,30 +107,14 @@ const (
 
 // withDefaults fills what the zero value leaves open.
 func (p Policy) withDefaults() Policy {
-	if p.Scope == "" {
-		p.Scope = ScopeWorkflowID
-	}
-	if p.Retention == 0 {
-		p.Retention = DefaultRetention
-	}
-	if p.Takeover == "" {
-		p.Takeover = store.Reexecute
-	}
-	if p.OnOtherExecution == "" {
-		p.OnOtherExecution = store.RefuseOther
-	}
-	if p.OnStoreError == "" {
-		p.OnStoreError = FailClosed
-	}
-	if p.VerifyTimeout == 0 {
-		p.VerifyTimeout = DefaultVerifyTimeout
-	}
-	if p.MaxResultBytes == 0 {
-		p.MaxResultBytes = DefaultMaxResultBytes
-	}
-	if p.WaitLimit == 0 {
-		p.WaitLimit = DefaultWaitLimit
-	}
+	p.Scope = cmp.Or(p.Scope, ScopeWorkflowID)
+	p.Retention = cmp.Or(p.Retention, DefaultRetention)
+	p.Takeover = cmp.Or(p.Takeover, store.Reexecute)
+	p.OnOtherExecution = cmp.Or(p.OnOtherExecution, store.RefuseOther)
+	p.OnStoreError = cmp.Or(p.OnStoreError, FailClosed)
+	p.VerifyTimeout = cmp.Or(p.VerifyTimeout, DefaultVerifyTimeout)
+	p.MaxResultBytes = cmp.Or(p.MaxResultBytes, DefaultMaxResultBytes)
+	p.WaitLimit = cmp.Or(p.WaitLimit, DefaultWaitLimit)
 	return p
 }
 

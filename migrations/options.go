@@ -1,6 +1,7 @@
 package migrations
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -78,15 +79,9 @@ func (o Options) validate() error {
 // withDefaults returns the options with every zero field filled in but Schema
 // and Steps, whose meaning depends on where they are used.
 func (o Options) withDefaults() Options {
-	if o.ConnectTimeout == 0 {
-		o.ConnectTimeout = defaultConnectTimeout
-	}
-	if o.LockTimeout == 0 {
-		o.LockTimeout = defaultLockTimeout
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, defaultConnectTimeout)
+	o.LockTimeout = cmp.Or(o.LockTimeout, defaultLockTimeout)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

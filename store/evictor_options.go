@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -61,17 +62,9 @@ func (o EvictorOptions) validate() error {
 }
 
 func (o EvictorOptions) withDefaults() EvictorOptions {
-	if o.Interval == 0 {
-		o.Interval = DefaultEvictionInterval
-	}
-	if o.BatchSize == 0 {
-		o.BatchSize = DefaultEvictionBatch
-	}
-	if o.Rest == 0 {
-		o.Rest = DefaultEvictionRest
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Interval = cmp.Or(o.Interval, DefaultEvictionInterval)
+	o.BatchSize = cmp.Or(o.BatchSize, DefaultEvictionBatch)
+	o.Rest = cmp.Or(o.Rest, DefaultEvictionRest)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }

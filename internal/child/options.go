@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -63,9 +64,7 @@ func (o *Options) validate() error {
 	if o.Grace < 0 {
 		return fmt.Errorf("child: Options.Grace is %s, want no less than 0", o.Grace)
 	}
-	if o.Grace == 0 {
-		o.Grace = defaultGrace
-	}
+	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	if o.User != nil && os.Geteuid() != 0 {
 		return errors.New("child: Options.User is set, but only root can start programs as another user")
 	}

@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,18 +58,10 @@ const defaultOrders = 8
 
 // withDefaults fills what the zero value leaves open.
 func (o LaneOptions) withDefaults() LaneOptions {
-	if o.Policy == "" {
-		o.Policy = store.Reexecute
-	}
-	if o.Keys == "" {
-		o.Keys = IgnoresKeys
-	}
-	if o.Orders == 0 {
-		o.Orders = defaultOrders
-	}
-	if o.Workers == 0 {
-		o.Workers = 1
-	}
+	o.Policy = cmp.Or(o.Policy, store.Reexecute)
+	o.Keys = cmp.Or(o.Keys, IgnoresKeys)
+	o.Orders = cmp.Or(o.Orders, defaultOrders)
+	o.Workers = cmp.Or(o.Workers, 1)
 	if o.OnKill == nil {
 		o.OnKill = func(int) {}
 	}

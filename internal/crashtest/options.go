@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -42,15 +43,9 @@ const defaultParallel = 8
 
 // withDefaults fills what the zero value leaves open.
 func (o Options) withDefaults() Options {
-	if o.Rounds == 0 {
-		o.Rounds = 1
-	}
-	if o.Orders == 0 {
-		o.Orders = defaultOrders
-	}
-	if o.Parallel == 0 {
-		o.Parallel = defaultParallel
-	}
+	o.Rounds = cmp.Or(o.Rounds, 1)
+	o.Orders = cmp.Or(o.Orders, defaultOrders)
+	o.Parallel = cmp.Or(o.Parallel, defaultParallel)
 	if len(o.Windows) == 0 {
 		o.Windows = Windows()
 	}
@@ -60,9 +55,7 @@ func (o Options) withDefaults() Options {
 	if len(o.Keys) == 0 {
 		o.Keys = []Keys{IgnoresKeys, HonoursKeys}
 	}
-	if o.Out == nil {
-		o.Out = io.Discard
-	}
+	o.Out = cmp.Or(o.Out, io.Discard)
 	return o
 }
 

@@ -37,12 +37,8 @@ func (o *Options) validate() error {
 	if o.StartTimeout < 0 {
 		return fmt.Errorf("devserver: Options.StartTimeout is %s, want no less than 0", o.StartTimeout)
 	}
-	if o.StartTimeout == 0 {
-		o.StartTimeout = defaultStartTimeout
-	}
+	o.StartTimeout = cmp.Or(o.StartTimeout, defaultStartTimeout)
 	o.Namespace = cmp.Or(o.Namespace, os.Getenv(NamespaceVar), "default")
-	if o.Log == nil {
-		o.Log = os.Stderr
-	}
+	o.Log = cmp.Or[io.Writer](o.Log, os.Stderr)
 	return nil
 }

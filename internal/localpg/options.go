@@ -1,6 +1,7 @@
 package localpg
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -49,9 +50,7 @@ func (o *Options) validate() error {
 	if o.StartTimeout < 0 {
 		return fmt.Errorf("localpg: Options.StartTimeout is %s, want no less than 0", o.StartTimeout)
 	}
-	if o.StartTimeout == 0 {
-		o.StartTimeout = defaultStartTimeout
-	}
+	o.StartTimeout = cmp.Or(o.StartTimeout, defaultStartTimeout)
 	return nil
 }
 

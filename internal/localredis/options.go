@@ -1,6 +1,7 @@
 package localredis
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -69,9 +70,7 @@ func (o *Options) validate() error {
 	if o.StartTimeout < 0 {
 		return fmt.Errorf("localredis: Options.StartTimeout is %s, want no less than 0", o.StartTimeout)
 	}
-	if o.StartTimeout == 0 {
-		o.StartTimeout = defaultStartTimeout
-	}
+	o.StartTimeout = cmp.Or(o.StartTimeout, defaultStartTimeout)
 	var err error
 	o.Path, err = findProgram(o.Path)
 	return err

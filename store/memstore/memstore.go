@@ -8,6 +8,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -58,9 +59,7 @@ func New(o Options) (*Store, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if o.MaxRecords == 0 {
-		o.MaxRecords = defaultMaxRecords
-	}
+	o.MaxRecords = cmp.Or(o.MaxRecords, defaultMaxRecords)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

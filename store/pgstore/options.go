@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -116,18 +117,10 @@ func (o Options) connections() int { return 2*o.BatchesInFlight + 3 }
 // withDefaults returns the options with every zero field filled in but Schema
 // and MaxRetries, whose zero value is their meaning.
 func (o Options) withDefaults() Options {
-	if o.Table == "" {
-		o.Table = defaultTable
-	}
-	if o.CallTimeout == 0 {
-		o.CallTimeout = defaultCallTimeout
-	}
-	if o.BatchSize == 0 {
-		o.BatchSize = defaultBatchSize
-	}
-	if o.BatchesInFlight == 0 {
-		o.BatchesInFlight = defaultBatchesInFlight
-	}
+	o.Table = cmp.Or(o.Table, defaultTable)
+	o.CallTimeout = cmp.Or(o.CallTimeout, defaultCallTimeout)
+	o.BatchSize = cmp.Or(o.BatchSize, defaultBatchSize)
+	o.BatchesInFlight = cmp.Or(o.BatchesInFlight, defaultBatchesInFlight)
 	return o
 }
 

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -57,11 +58,7 @@ func (o Options) validate() error {
 
 // withDefaults returns the options with every zero field filled in.
 func (o Options) withDefaults() Options {
-	if o.KeyPrefix == "" {
-		o.KeyPrefix = defaultKeyPrefix
-	}
-	if o.CallTimeout == 0 {
-		o.CallTimeout = defaultCallTimeout
-	}
+	o.KeyPrefix = cmp.Or(o.KeyPrefix, defaultKeyPrefix)
+	o.CallTimeout = cmp.Or(o.CallTimeout, defaultCallTimeout)
 	return o
 }

@@ -10,6 +10,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,21 +113,14 @@ func (o Options) validate() error {
 }
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.Temporal.Namespace, "default")
-	setDefault(&o.MaxClockDifference, 5*time.Second)
-	setDefault(&o.MaxSweepAge, time.Hour)
-	setDefault(&o.StuckAfter, time.Hour)
-	setDefault(&o.MaxBytes, 64<<30)
-	setDefault(&o.SampleBytes, 200<<20)
-	setDefault(&o.Timeout, 10*time.Second)
+	o.Temporal.Namespace = cmp.Or(o.Temporal.Namespace, "default")
+	o.MaxClockDifference = cmp.Or(o.MaxClockDifference, 5*time.Second)
+	o.MaxSweepAge = cmp.Or(o.MaxSweepAge, time.Hour)
+	o.StuckAfter = cmp.Or(o.StuckAfter, time.Hour)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<30)
+	o.SampleBytes = cmp.Or(o.SampleBytes, 200<<20)
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Run makes every check and reports on each. Its error says why there is no

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -126,9 +127,7 @@ func (e *exam) configured() ([]kept, error) {
 		if p.Off {
 			continue
 		}
-		if p.Retention == 0 {
-			p.Retention = activity.DefaultRetention
-		}
+		p.Retention = cmp.Or(p.Retention, activity.DefaultRetention)
 		all = append(all, kept{name, p.Retention})
 	}
 	slices.SortFunc(all, func(a, b kept) int { return strings.Compare(a.what, b.what) })
