@@ -14,10 +14,8 @@ func jitter(d time.Duration) time.Duration {
 
 // pause waits and tells whether it waited to the end.
 func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

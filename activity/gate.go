@@ -30,14 +30,12 @@ func (g gate) enter(ctx context.Context) error {
 		return nil
 	default:
 	}
-	timer := time.NewTimer(g.timeout)
-	defer timer.Stop()
 	select {
 	case g.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(g.timeout):
 		return fmt.Errorf("%w: none of the %d places came free in %v", errBusy, cap(g.slots), g.timeout)
 	}
 }

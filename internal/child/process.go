@@ -135,11 +135,9 @@ func (p *Process) Wait(ctx context.Context) error {
 // when it is gone.
 func (p *Process) Stop() {
 	p.Signal(p.stop)
-	timer := time.NewTimer(p.grace)
-	defer timer.Stop()
 	select {
 	case <-p.done:
-	case <-timer.C:
+	case <-time.After(p.grace):
 		p.Kill()
 	}
 	_ = p.lifeline.Close()

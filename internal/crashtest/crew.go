@@ -153,14 +153,12 @@ func (c *crew) dismiss(ctx context.Context) error {
 // await waits for the planned death: where Temporal has heard, the orders can end
 // before it.
 func (c *crew) await(ctx context.Context) (happened bool) {
-	timer := time.NewTimer(deathGrace)
-	defer timer.Stop()
 	select {
 	case <-c.killed:
 		return true
 	case <-c.broken:
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(deathGrace):
 	}
 	return false
 }

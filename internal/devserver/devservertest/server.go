@@ -37,29 +37,16 @@ func RequireServer(t testing.TB) *devserver.Server {
 	return shared.server
 }
 
-// M is the part of *testing.M that TestMain needs.
-type M interface {
-	// Run runs the tests and returns the exit code.
-	Run() int
-}
-
-// StopAfter returns an M that runs the tests and then stops the shared server,
-// so that its goroutines are gone before goleak looks:
-//
-//	func TestMain(m *testing.M) {
-//		goleak.VerifyTestMain(devservertest.StopAfter(m))
-//	}
-func StopAfter(m M) M { return stopAfter{m} }
-
-type stopAfter struct{ m M }
-
-func (s stopAfter) Run() int {
-	code := s.m.Run()
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	if shared.server != nil {
-		shared.server.Stop()
-		shared.server = nil
-	}
-	return code
+// StopAfter returns an M that runs the tests and then stops the shared server; see
+// [childtest.StopAfter].
+func StopAfter(m childtest.M) childtest.M {
+	return childtest.StopAfter(m, func() error {
+		shared.mu.Lock()
+		defer shared.mu.Unlock()
+		if shared.server != nil {
+			shared.server.Stop()
+			shared.server = nil
+		}
+		return nil
+	})
 }

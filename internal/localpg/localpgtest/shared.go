@@ -2,11 +2,10 @@ package localpgtest
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"sync"
 	"testing"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/child/childtest"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/localpg"
 )
 
@@ -34,33 +33,16 @@ func requireShared(t testing.TB) *localpg.Cluster {
 	return shared.cluster
 }
 
-// M is the part of *testing.M that TestMain needs.
-type M interface {
-	// Run runs the tests and returns the exit code.
-	Run() int
-}
-
-// StopAfter returns an M that runs the tests and then stops the shared cluster,
-// so that its goroutines are gone before goleak looks:
-//
-//	func TestMain(m *testing.M) {
-//		goleak.VerifyTestMain(localpgtest.StopAfter(m))
-//	}
-func StopAfter(m M) M { return stopAfter{m} }
-
-type stopAfter struct{ m M }
-
-func (s stopAfter) Run() int {
-	code := s.m.Run()
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	if shared.cluster == nil {
-		return code
-	}
-	if err := shared.cluster.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	shared.cluster = nil
-	return code
+// StopAfter returns an M that runs the tests and then stops the shared cluster; see
+// [childtest.StopAfter].
+func StopAfter(m childtest.M) childtest.M {
+	return childtest.StopAfter(m, func() error {
+		shared.mu.Lock()
+		defer shared.mu.Unlock()
+		c := shared.cluster
+		if shared.cluster = nil; c == nil {
+			return nil
+		}
+		return c.Stop()
+	})
 }

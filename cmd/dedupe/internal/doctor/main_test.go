@@ -34,7 +34,7 @@ var sound struct {
 	err     error
 }
 
-type stopSound struct{ devservertest.M }
+type stopSound struct{ childtest.M }
 
 // Run runs the tests and stops the cluster.
 func (s stopSound) Run() int {
