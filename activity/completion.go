@@ -111,7 +111,9 @@ func (c *completion) settle(ctx context.Context, s store.Settlement) (store.Reco
 		return store.Record{}, fmt.Errorf("dedupe: the outcome of call %q may not be recorded, and Temporal was not told; try again: %w", c.f.Key, err)
 	}
 	c.span.Settled(string(s.Outcome), string(settled))
-	record, err := c.o.Store.Get(ctx, c.f.Key)
+	read, done := context.WithTimeout(ctx, c.o.StoreCallTimeout)
+	defer done()
+	record, err := c.o.Store.Get(read, c.f.Key)
 	switch {
 	case settled == store.SettledMissing, errors.Is(err, store.ErrNotFound):
 		return record, fmt.Errorf("dedupe: Temporal was not told: %w: key %q: is AsyncOptions.Store the one that the workers have?", store.ErrNotFound, c.f.Key)

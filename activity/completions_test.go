@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
@@ -93,4 +94,24 @@ func TestACompletionDoesNotFailForItsMetric(t *testing.T) {
 	c.options.MeterProvider = metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()), metric.WithView(unfit))
 	require.NoError(t, c.complete(c.hand(), markResult, nil))
 	require.Equal(t, store.StatusCompleted, c.record("1").Status)
+}
+
+// deaf does not answer Get before the call's context is done.
+type deaf struct{ store.Store }
+
+func (d deaf) Get(ctx context.Context, _ string) (store.Record, error) {
+	<-ctx.Done()
+	return store.Record{}, ctx.Err()
+}
+
+func TestEveryCallOfTheStoreByACompletionIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := setup(t).completer()
+		h := c.hand()
+		c.options.Store = deaf{c.store}
+		begun := time.Now()
+		require.Error(t, c.complete(h, "paid", nil))
+		require.LessOrEqual(t, time.Since(begun), 6*time.Second, "StoreCallTimeout bounds one call of the store: 5 s")
+	})
 }
