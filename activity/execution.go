@@ -96,7 +96,9 @@ func (e *execution) execute(ctx context.Context, next interceptor.ActivityInboun
 		e.log.Error("dedupe: running without a record, the store cannot be reached", "Error", err)
 		e.count.Unprotected(ctx)
 		e.record(ctx, telemetry.Unprotected)
-		return next.ExecuteActivity(owner.With(ctx, e), in)
+		result, err := next.ExecuteActivity(owner.With(ctx, e), in)
+		err, _ = withoutMark(err)
+		return result, err
 	}
 	if errors.Is(err, ErrLeaseLost) {
 		return e.superseded(ctx)

@@ -171,9 +171,14 @@ func (a *inbound) warnRetention(ctx context.Context, info sdkactivity.Info, p Po
 	})
 }
 
-// pass runs an activity that is not deduplicated.
+// pass runs an activity that is not deduplicated, or that another interceptor of ours
+// deduplicates.
 func (a *inbound) pass(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	return a.Next.ExecuteActivity(withSentRequests(ctx, new(sentRequests)), in)
+	result, err := a.Next.ExecuteActivity(withSentRequests(ctx, new(sentRequests)), in)
+	if executionFrom(ctx) == nil {
+		err, _ = withoutMark(err)
+	}
+	return result, err
 }
 
 // refused counts a call that ends before it has a record to ask for.
