@@ -30,7 +30,8 @@ func TestRestart(t *testing.T) {
 		t.Cleanup(pool.Close)
 		s := requireStore(t, pool, pgstore.Options{CallTimeout: 20 * time.Second})
 		owned, released, held := reservation("owned"), reservation("released"), underPolicy("held", store.Refuse)
-		insert(t, s, owned, released, held)
+		dead, back := underPolicy("dead", store.Refuse), underPolicy("back", store.Refuse)
+		insert(t, s, owned, released, held, dead, back)
 		settle(t, s, store.Settlement{Key: released.Key, Token: released.Token, Outcome: store.OutcomeRelease, EffectPossible: true})
 		// As if the outage had lasted for longer than the lease.
 		execute(t, pool, `UPDATE idempotency_records SET lease_expires_at = clock_timestamp() - interval '1 second' WHERE key <> 'released'`)
@@ -39,6 +40,9 @@ func TestRestart(t *testing.T) {
 			require.NoError(t, err)
 			return claimed.Action
 		}
+
+		execute(t, pool, `UPDATE idempotency_records SET held_since = lease_expires_at + CASE key
+			WHEN 'dead' THEN interval '1 ms' ELSE interval '-1 ms' END WHERE key IN ('dead', 'back')`)
 
 		cluster.Kill()
 		require.NoError(t, cluster.Restart(t.Context()))
@@ -52,6 +56,8 @@ func TestRestart(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []store.Renewal{store.LeaseRenewed}, renewed)
 		require.Equal(t, store.ActAcquire, claim("released"), "what was given up needs no protection")
+		require.Equal(t, store.ActUnknown, claim("dead"), "its owner had not come back before somebody held it")
+		require.Equal(t, store.ActWait, claim("back"), "its owner came back afterwards")
 
 		require.Equal(t, store.ActWait, claim("held"))
 		settle(t, s, settlement(held, store.Settlement{Outcome: store.OutcomeHold, OwnLease: true}))

@@ -13,8 +13,11 @@ const givenUp = `timestamptz 'epoch'`
 // tell. The start of its process is of no use where it went on through a crash of one
 // backend, or stood by before it took over, or read its log for longer than the lease.
 // {up} is then the other one: see [sight]. A time that is still to come was told by a
-// clock that has been set back since, and counts for nothing.
-const leaseEnd = `CASE WHEN r.status <> 'in_progress' OR r.lease_expires_at = ` + givenUp + ` THEN r.lease_expires_at
+// clock that has been set back since, and counts for nothing. A lease that was over
+// when somebody held the record stays over: nobody has come back to it, and an operator
+// is asked already.
+const leaseEnd = `CASE WHEN r.status <> 'in_progress' OR r.lease_expires_at = ` + givenUp + ` OR r.lease_expires_at <= r.held_since
+        THEN r.lease_expires_at
         ELSE greatest(r.lease_expires_at, r.lease_ms * interval '1 millisecond' + greatest({up},
             CASE WHEN pg_postmaster_start_time() <= clock_timestamp() THEN pg_postmaster_start_time() END)) END`
 
