@@ -118,6 +118,8 @@ soak: services ## Kill workers 510 times, and look for rare races (a quarter of 
 		env DEDUPE_SOAK=1 $(GO) test -count=1 -timeout 30m -run TestEveryAcquiredRecordExists ./store/pgstore
 	@scripts/timed.sh "the memory store and Postgres side by side" \
 		$(GO) test -count=1 -timeout 30m -run TestPostgresDoesWhatTheModelDoes ./store/pgstore -rapid.checks=1000
+	@scripts/timed.sh "random workflow programs" \
+		env DEDUPE_EXPLORE=2m DEDUPE_EXPLORE_SEED=$$RANDOM $(GO) test -count=1 -timeout 30m -run TestExploredPrograms .
 	@scripts/timed.sh "kills" $(GO) run ./examples/payment -crash -rounds 17
 
 FUZZTIME ?= 10m
