@@ -94,11 +94,11 @@ func dividing[A, R any](share sharing[A, R]) sharing[A, R] {
 	}
 }
 
-// batch carries out rows with those of other calls, and those whose statement failed because
+// carryRows carries out rows with those of other calls, and those whose statement failed because
 // of one of them each by itself, until they have succeeded, failed for a reason
 // that stays, or run out of tries or time. Its errors are the driver's, those of
 // the last try which the call's own end did not cut short: they say more.
-func batch[A, R any](ctx context.Context, s *Store, rows []A, k kind[A, R]) ([]R, []error) {
+func carryRows[A, R any](ctx context.Context, s *Store, rows []A, k kind[A, R]) ([]R, []error) {
 	answers, errs := k.share(ctx, rows)
 	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 		return answers, errs

@@ -19,7 +19,7 @@ import (
 
 func TestOutbox(t *testing.T) { //nolint:paralleltest // AllocsPerRun
 	for name, c := range map[string]struct{ next, allocs int }{
-		"small": {100, 0}, "of a flight": {20 << 10, 0}, "the largest that is kept": {keepBytes - len("waiting"), 0}, "larger": {keepBytes, 1},
+		"small": {100, 0}, "of a group": {20 << 10, 0}, "the largest that is kept": {keepBytes - len("waiting"), 0}, "larger": {keepBytes, 1},
 	} {
 		o := outbox{next: c.next}
 		encode := func() {

@@ -122,11 +122,11 @@ func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 }
 
 // gather sets up how calls share statements. Reservations come first in their
-// flights: they are the only ones that may wait, and hold nothing while they do.
+// groups: they are the only ones that may wait, and hold nothing while they do.
 func (s *Store) gather() {
-	own := func() *traffic { return newTraffic(s.options, s.send) }
+	own := func() *committer { return newCommitter(s.options, s.send) }
 	writing := own()
-	writes := func() *traffic { return writing }
+	writes := func() *committer { return writing }
 	if !s.joint() {
 		writes = own
 	}

@@ -26,7 +26,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 	return carryOut(ctx, s, "settle", settlements,
 		func(t store.Settlement) (string, error) { return t.Key, t.Validate() },
 		func(ctx context.Context, rows []store.Settlement) ([]store.Settled, []error) {
-			settled, errs := batch(ctx, s, rows, s.settling)
+			settled, errs := carryRows(ctx, s, rows, s.settling)
 			for i := range rows {
 				switch {
 				case settled[i] != settledLocked:

@@ -76,7 +76,7 @@ const replanned = `(SELECT count(*) > 0
 // pooler it is another one, whose next client would inherit the settings. JIT
 // compilation would cost more than any of the statements. With the keepalives the
 // server notices within half a minute, not hours, that a worker was cut off: what it
-// had locked with half of a flight is free then.
+// had locked with half of a group is free then.
 const setPlansSQL = `
 SELECT set_config('plan_cache_mode', 'force_generic_plan', false),
     set_config('enable_seqscan', 'off', false),

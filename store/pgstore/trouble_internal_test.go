@@ -16,28 +16,28 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
-// joint are kinds of calls whose rows a test puts into one flight.
+// joint are kinds of calls whose rows a test puts into one group.
 type joint struct {
-	*traffic
-	reserving *gatherer[store.Reservation, store.Found]
-	settling  *gatherer[store.Settlement, store.Settled]
+	*committer
+	reserving *queueOf[store.Reservation, store.Found]
+	settling  *queueOf[store.Settlement, store.Settled]
 }
 
 func newJoint(s *Store) joint {
-	t := newTraffic(oneFlight.withDefaults(), s.send)
+	t := newCommitter(oneGroup.withDefaults(), s.send)
 	gathered(t, s.reserve, reservationKey, weightless[store.Reservation], cloneReservation)
 	gathered(t, s.settle, settlementKey, settlementBytes, cloneSettlement)
-	return joint{t, t.lanes[0].(*gatherer[store.Reservation, store.Found]), t.lanes[1].(*gatherer[store.Settlement, store.Settled])}
+	return joint{t, t.queues[0].(*queueOf[store.Reservation, store.Found]), t.queues[1].(*queueOf[store.Settlement, store.Settled])}
 }
 
-// fly has two reservations and a completion travel together.
-func (j joint) fly(a, b, completed store.Reservation) (reserved *party[store.Reservation, store.Found], settled *party[store.Settlement, store.Settled]) {
-	reserved, seats := newParty[store.Reservation, store.Found]([]store.Reservation{a, b}, cloneReservation)
-	settled, seat := newParty[store.Settlement, store.Settled](
+// run has two reservations and a completion travel together.
+func (j joint) run(a, b, completed store.Reservation) (reserved *call[store.Reservation, store.Found], settled *call[store.Settlement, store.Settled]) {
+	reserved, waiters := newCall[store.Reservation, store.Found]([]store.Reservation{a, b}, cloneReservation)
+	settled, waiter := newCall[store.Settlement, store.Settled](
 		[]store.Settlement{{Key: completed.Key, Token: completed.Token, Outcome: store.OutcomeComplete, Result: []byte("paid")}}, cloneSettlement)
 	j.mu.Lock()
-	j.reserving.queue = append(j.reserving.queue, &seats[0], &seats[1])
-	j.settling.queue = append(j.settling.queue, &seat[0])
+	j.reserving.waiters = append(j.reserving.waiters, &waiters[0], &waiters[1])
+	j.settling.waiters = append(j.settling.waiters, &waiter[0])
 	j.dispatch()
 	j.mu.Unlock()
 	<-reserved.done
@@ -69,7 +69,7 @@ func TestTroubleOfOneRowIsItsOwn(t *testing.T) {
 			require.NoError(t, err)
 			_, err = pool.Exec(t.Context(), spoil) // one of them needs the extensions that come with Postgres
 			require.NoError(t, err)
-			reserved, settled := newJoint(s).fly(bad, neighbour, paid)
+			reserved, settled := newJoint(s).run(bad, neighbour, paid)
 			require.NoError(t, settled.errs[0])
 			require.Equal(t, store.SettledApplied, settled.answers[0])
 			require.Equal(t, []error{errDivide, errDivide}, reserved.errs)
@@ -130,7 +130,7 @@ func TestTracers(t *testing.T) {
 		paid := newReservation("paid")
 		_, err := s.Reserve(t.Context(), []store.Reservation{paid})
 		require.NoError(t, err)
-		reserved, settled := newJoint(s).fly(newReservation("a"), newReservation("b"), paid)
+		reserved, settled := newJoint(s).run(newReservation("a"), newReservation("b"), paid)
 		require.Equal(t, []error{errDivide, errDivide, errDivide}, append(reserved.errs, settled.errs...))
 		require.Zero(t, s.own.Stat().AcquiredConns())
 		s.Close() // would wait for them
@@ -141,7 +141,7 @@ func TestTracers(t *testing.T) {
 		tracer := queryTracer{new(atomic.Int64)}
 		s, _ := requireOwnStore(t, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
 		require.False(t, s.joint())
-		f := newFlown(t, s, "")
+		f := newSent(t, s, "")
 		for _, q := range f.statements {
 			_, err := s.send(t.Context(), []statement{q})
 			require.NoError(t, err)
@@ -216,12 +216,12 @@ func TestStoreOutlivesAColumnsType(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Get(t.Context(), mine.Key)
 	require.NoError(t, err)
-	f := newFlown(t, s, "")
+	f := newSent(t, s, "")
 	_, err = s.send(t.Context(), f.statements)
 	require.NoError(t, err)
 }
 
-func TestFlightsAreShortBesideCalls(t *testing.T) {
+func TestGroupsAreShortBesideCalls(t *testing.T) {
 	t.Parallel()
 	for timeout, want := range map[time.Duration]time.Duration{
 		time.Millisecond: time.Millisecond, 200 * time.Millisecond: 25 * time.Millisecond, time.Minute: stalledAfter,
@@ -260,16 +260,16 @@ func requireConnectionsForOthers(t *testing.T, size int) {
 			}
 		})
 	}
-	flights := defaultBatchesInFlight
+	groups := defaultBatchesInFlight
 	if size == 1 {
-		flights = 0
+		groups = 0
 	}
 	const turn, late = 1, 1
 	for i := 0; refused.Load() < held; i++ {
 		var waiting int // for more than a glance
 		require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
 			AND wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '100 ms'`).Scan(&waiting))
-		require.LessOrEqual(t, waiting, flights+turn+late, "of %d connections", s.own.Config().MaxConns)
+		require.LessOrEqual(t, waiting, groups+turn+late, "of %d connections", s.own.Config().MaxConns)
 		renewed, err := s.Renew(t.Context(), []store.Lease{{Key: mine.Key, Token: mine.Token, Duration: time.Minute}})
 		require.NoError(t, err)
 		require.Equal(t, store.LeaseRenewed, renewed[0])
@@ -316,7 +316,7 @@ func TestACallOfManyRowsIsDividedWithoutBatchesToo(t *testing.T) {
 	defer s.Close()
 	bad := newReservation("bad")
 	bad.Policy = "never" // which the table refuses
-	found, errs := batch(t.Context(), s, []store.Reservation{bad, newReservation("good")}, s.reserving)
+	found, errs := carryRows(t.Context(), s, []store.Reservation{bad, newReservation("good")}, s.reserving)
 	require.Error(t, errs[0])
 	require.NoError(t, errs[1])
 	require.True(t, found[1].Inserted)

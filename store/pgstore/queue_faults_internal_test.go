@@ -35,7 +35,7 @@ func TestADriverThatPanicsStopsNobodyElse(t *testing.T) {
 					}
 					return nil
 				}}
-				share := d.kind(oneFlight).share
+				share := d.kind(oneGroup).share
 				ended := make(chan any)
 				go func() {
 					defer close(ended)
@@ -64,9 +64,9 @@ func TestADriverThatPanicsStopsNobodyElse(t *testing.T) {
 					}
 					return nil
 				}}
-				desk := d.kind(oneFlight)
+				desk := d.kind(oneGroup)
 				whole := func(ctx context.Context, rows []row) ([]string, []error) {
-					return batch(ctx, s, rows, desk)
+					return carryRows(ctx, s, rows, desk)
 				}
 				wait := calls(whole, keys("a", "b", "c")...)
 				close(gate)
@@ -82,11 +82,11 @@ func TestWhoHasLeftMayUseItsBuffersAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate, written := make(chan struct{}), map[string]string{}
-		traffic := newTraffic(oneFlight.withDefaults(), func(context.Context, []statement) (int, error) {
+		committer := newCommitter(oneGroup.withDefaults(), func(context.Context, []statement) (int, error) {
 			<-gate // for a connection of the pool
 			return whole, nil
 		})
-		share := gathered(traffic, func(rows []store.Settlement, _ []store.Settled) statement {
+		share := gathered(committer, func(rows []store.Settlement, _ []store.Settled) statement {
 			return statement{then: func(context.Context) error {
 				for _, r := range rows {
 					written[r.Key] = string(r.Result) + string(r.Failure)
@@ -123,7 +123,7 @@ func TestWhoHasLeftMayUseItsBuffersAgain(t *testing.T) {
 // keys of their rows as arguments.
 type rough struct {
 	mu    sync.Mutex
-	under map[string]bool // keys in statements, with the name of their lane; nil to allow several of one
+	under map[string]bool // keys in statements, with the name of their queue; nil to allow several of one
 }
 
 func (r *rough) send(ctx context.Context, statements []statement) (failed int, err error) {
@@ -177,8 +177,8 @@ func (r *rough) leave(keys []string) {
 	}
 }
 
-// lane is a kind of call whose answers name the lane, the key and the token.
-func (r *rough) lane(t *traffic, name string) kind[store.Reservation, string] {
+// queue is a kind of call whose answers name the queue, the key and the token.
+func (r *rough) queue(t *committer, name string) kind[store.Reservation, string] {
 	prepare := func(rows []store.Reservation, answers []string) statement {
 		keys := column(rows, func(r *store.Reservation) any { return r.Key })
 		return statement{sql: name, args: func(bool) []any { return keys }, then: func(context.Context) error {
@@ -188,25 +188,25 @@ func (r *rough) lane(t *traffic, name string) kind[store.Reservation, string] {
 			return nil
 		}}
 	}
-	apart := newTraffic(Options{BatchSize: 1}.withDefaults(), new(rough).send)
+	apart := newCommitter(Options{BatchSize: 1}.withDefaults(), new(rough).send)
 	return kind[store.Reservation, string]{
 		share: gathered(t, prepare, reservationKey, weightless[store.Reservation], cloneReservation).share,
 		alone: gathered(apart, prepare, reservationKey, weightless[store.Reservation], cloneReservation).alone,
 	}
 }
 
-// TestAnswersAreNeverCrossed has many callers of two kinds share flights that fail,
+// TestAnswersAreNeverCrossed has many callers of two kinds share groups that fail,
 // hang and are left, and checks that every answer is to the caller's own row.
 func TestAnswersAreNeverCrossed(t *testing.T) {
 	t.Parallel()
 	const callers, rounds, names = 24, 40, 30
-	for _, o := range []Options{oneFlight, {}, {BatchSize: 3, BatchesInFlight: 3}, {BatchSize: 2}, {BatchSize: 10_000, BatchesInFlight: 64}} {
+	for _, o := range []Options{oneGroup, {}, {BatchSize: 3, BatchesInFlight: 3}, {BatchSize: 2}, {BatchSize: 10_000, BatchesInFlight: 64}} {
 		synctest.Test(t, func(t *testing.T) {
 			o := o.withDefaults()
 			s := &Store{options: o}
 			r := &rough{under: map[string]bool{}}
-			traffic := newTraffic(o, r.send)
-			lanes := map[string]kind[store.Reservation, string]{"reserved ": r.lane(traffic, "reserved "), "settled ": r.lane(traffic, "settled ")}
+			committer := newCommitter(o, r.send)
+			queues := map[string]kind[store.Reservation, string]{"reserved ": r.queue(committer, "reserved "), "settled ": r.queue(committer, "settled ")}
 			var all sync.WaitGroup
 			answered := make([]int, callers)
 			for n := range callers {
@@ -221,8 +221,8 @@ func TestAnswersAreNeverCrossed(t *testing.T) {
 							time.AfterFunc(rand.N(20*time.Millisecond), leave)
 						}
 						ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
-						for name, lane := range lanes {
-							answers, errs := batch(ctx, s, rows, lane)
+						for name, queue := range queues {
+							answers, errs := carryRows(ctx, s, rows, queue)
 							for i, row := range rows {
 								if errs[i] == nil {
 									answered[n]++

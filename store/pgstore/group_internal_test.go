@@ -45,8 +45,8 @@ func newReservation(key string) store.Reservation {
 	}
 }
 
-// flown is a flight of one row of each kind, and what it was answered.
-type flown struct {
+// sent is a group of one row of each kind, and what it was answered.
+type sent struct {
 	reserved, released, completed store.Reservation // released is taken over
 	statements                    []statement
 	found                         [1]store.Found
@@ -54,10 +54,10 @@ type flown struct {
 	settled                       [1]store.Settled
 }
 
-// newFlown prepares a flight that can be carried out.
-func newFlown(t *testing.T, s *Store, prefix string) *flown {
+// newSent prepares a group that can be carried out.
+func newSent(t *testing.T, s *Store, prefix string) *sent {
 	t.Helper()
-	f := &flown{
+	f := &sent{
 		reserved: newReservation(prefix + "reserved"), released: newReservation(prefix + "released"),
 		completed: newReservation(prefix + "completed"),
 	}
@@ -87,8 +87,8 @@ func requireStatus(t *testing.T, s *Store, r store.Reservation, want store.Statu
 	require.Equal(t, want, got.Status)
 }
 
-// requireUnflown fails unless every record is as it was before the flight.
-func (f *flown) requireUnflown(t *testing.T, s *Store) {
+// requireUnsent fails unless every record is as it was before the group.
+func (f *sent) requireUnsent(t *testing.T, s *Store) {
 	t.Helper()
 	requireStatus(t, s, f.reserved, "")
 	requireStatus(t, s, f.completed, store.StatusInProgress)
@@ -97,7 +97,7 @@ func (f *flown) requireUnflown(t *testing.T, s *Store) {
 	require.NotEqual(t, f.released.Token, got.Token)
 }
 
-func TestAFlightIsOneTransaction(t *testing.T) {
+func TestAGroupIsOneTransaction(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []pgx.QueryExecMode{
 		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
@@ -107,7 +107,7 @@ func TestAFlightIsOneTransaction(t *testing.T) {
 			t.Parallel()
 			s, pool := requireOwnStore(t, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode })
 			for _, prefix := range []string{"first ", "second "} { // which finds its statements prepared
-				f := newFlown(t, s, prefix)
+				f := newSent(t, s, prefix)
 				_, err := s.send(t.Context(), f.statements)
 				require.NoError(t, err)
 				for _, q := range f.statements {
@@ -131,21 +131,21 @@ func TestAFlightIsOneTransaction(t *testing.T) {
 		t.Run(fmt.Sprintf("of which nothing stays when statement %d of it is refused, and which one is told", place), func(t *testing.T) {
 			t.Parallel()
 			s, _ := requireOwnStore(t)
-			f := newFlown(t, s, "")
+			f := newSent(t, s, "")
 			args := f.statements[place].args(false)
 			args[spoiled] = []string{"never"}
 			f.statements[place].args = func(bool) []any { return args }
 			failed, err := s.send(t.Context(), f.statements)
 			require.Equal(t, "23514", sqlState(err))
 			require.Equal(t, place, failed)
-			f.requireUnflown(t, s)
+			f.requireUnsent(t, s)
 		})
 	}
 
 	t.Run("whose commit fails has failed as a whole, although every statement was answered", func(t *testing.T) {
 		t.Parallel()
 		s, pool := requireOwnStore(t)
-		f := newFlown(t, s, "")
+		f := newSent(t, s, "")
 		_, err := pool.Exec(t.Context(), `
 			CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no' USING ERRCODE = '40001'; END $$;
 			CREATE CONSTRAINT TRIGGER late AFTER INSERT ON idempotency_records
@@ -154,13 +154,13 @@ func TestAFlightIsOneTransaction(t *testing.T) {
 		failed, err := s.send(t.Context(), f.statements)
 		require.Equal(t, codeSerialization, sqlState(err))
 		require.Equal(t, whole, failed)
-		f.requireUnflown(t, s)
+		f.requireUnsent(t, s)
 	})
 
 	t.Run("which does not wait long for one that has inserted the same key", func(t *testing.T) {
 		t.Parallel()
 		s, pool := requireOwnStore(t)
-		f := newFlown(t, s, "")
+		f := newSent(t, s, "")
 		tx, err := pool.Begin(t.Context())
 		require.NoError(t, err)
 		_, err = tx.Exec(t.Context(), `INSERT INTO idempotency_records
@@ -170,14 +170,14 @@ func TestAFlightIsOneTransaction(t *testing.T) {
 		require.Equal(t, codeLockTimeout, sqlState(err))
 		require.Equal(t, 0, failed)
 		require.NoError(t, tx.Rollback(t.Context()))
-		f.requireUnflown(t, s)
+		f.requireUnsent(t, s)
 	})
 }
 
-func TestAFlightKnowsNothingOfTheOneBefore(t *testing.T) {
+func TestAGroupKnowsNothingOfTheOneBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		share := gathered(newTraffic(oneFlight.withDefaults(), func(context.Context, []statement) (int, error) { return whole, nil }),
+		share := gathered(newCommitter(oneGroup.withDefaults(), func(context.Context, []statement) (int, error) { return whole, nil }),
 			func(rows []row, answers []string) statement {
 				return statement{then: func(context.Context) error {
 					for i := range answers {
@@ -198,13 +198,13 @@ func TestAFlightKnowsNothingOfTheOneBefore(t *testing.T) {
 
 func TestNobodyIsLeftWhenNothingIsUnderWay(t *testing.T) {
 	t.Parallel()
-	for _, flights := range []int{1, 2, 8} {
+	for _, groups := range []int{1, 2, 8} {
 		synctest.Test(t, func(t *testing.T) { // which fails if a goroutine is left
 			d := &desk{do: func(context.Context, int, []string) error {
 				time.Sleep(time.Millisecond) //nolint:forbidigo // virtual time
 				return nil
 			}}
-			share := d.kind(Options{BatchesInFlight: flights}).share
+			share := d.kind(Options{BatchesInFlight: groups}).share
 			var group sync.WaitGroup
 			for i := range 100 {
 				group.Go(func() {

@@ -23,10 +23,10 @@ type row struct {
 	bytes int
 }
 
-// desk carries out flights as its script says, and keeps what it was given.
+// desk carries out groups as its script says, and keeps what it was given.
 type desk struct {
 	mu      sync.Mutex
-	batches [][]string // the keys of each flight, those of one lane after those of another
+	batches [][]string // the keys of each group, those of one queue after those of another
 	do      func(ctx context.Context, batch int, keys []string) error
 }
 
@@ -69,9 +69,9 @@ func (d *desk) send(ctx context.Context, statements []statement) (failed int, er
 	return whole, err
 }
 
-// lanes returns so many kinds of calls that share flights.
-func (d *desk) lanes(o Options, n int) []kind[row, string] {
-	t := newTraffic(o.withDefaults(), d.send)
+// queues returns so many kinds of calls that share groups.
+func (d *desk) queues(o Options, n int) []kind[row, string] {
+	t := newCommitter(o.withDefaults(), d.send)
 	kinds := make([]kind[row, string], n)
 	for i := range kinds {
 		kinds[i] = gathered(t, d.prepare, func(r *row) string { return r.key }, func(r *row) int { return r.bytes }, func(r row) row { return r })
@@ -79,7 +79,7 @@ func (d *desk) lanes(o Options, n int) []kind[row, string] {
 	return kinds
 }
 
-func (d *desk) kind(o Options) kind[row, string] { return d.lanes(o, 1)[0] }
+func (d *desk) kind(o Options) kind[row, string] { return d.queues(o, 1)[0] }
 
 // calls shares each of the keys in a call of its own, in this order, and returns
 // a function that waits for their errors. It runs in a bubble.
@@ -106,8 +106,8 @@ func keys(names ...string) []row {
 	return rows
 }
 
-// oneFlight has calls gather as soon as one is under way.
-var oneFlight = Options{BatchesInFlight: 1}
+// oneGroup has calls gather as soon as one is under way.
+var oneGroup = Options{BatchesInFlight: 1}
 
 func TestCallsGather(t *testing.T) {
 	t.Parallel()
@@ -117,8 +117,8 @@ func TestCallsGather(t *testing.T) {
 		rows    []row
 		want    [][]string
 	}{
-		"while one flight is under way, and go together": {
-			options: oneFlight, rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b", "c", "d"}},
+		"while one group is under way, and go together": {
+			options: oneGroup, rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b", "c", "d"}},
 		},
 		"up to the size of a batch": {
 			options: Options{BatchSize: 2, BatchesInFlight: 1}, rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b", "c"}, {"d"}},
@@ -127,7 +127,7 @@ func TestCallsGather(t *testing.T) {
 			options: Options{BatchSize: 1}, rows: keys("a", "b", "c"), want: [][]string{{"a"}, {"b"}, {"c"}},
 		},
 		"up to the bytes of a batch, and one that is larger goes alone": {
-			options: oneFlight,
+			options: oneGroup,
 			rows:    []row{{"a", 0}, {"b", batchBytes / 2}, {"c", batchBytes / 2}, {"d", 1}, {"e", batchBytes * 2}, {"f", 0}},
 			want:    [][]string{{"a"}, {"b", "c"}, {"d"}, {"e"}, {"f"}},
 		},
@@ -135,7 +135,7 @@ func TestCallsGather(t *testing.T) {
 			rows: keys("a", "b", "c", "d"), want: [][]string{{"a"}, {"b"}, {"c", "d"}},
 		},
 		"but never two of one key, which keep their order": {
-			options: oneFlight, rows: keys("a", "b", "b", "c", "b"), want: [][]string{{"a"}, {"b", "c"}, {"b"}, {"b"}},
+			options: oneGroup, rows: keys("a", "b", "b", "c", "b"), want: [][]string{{"a"}, {"b", "c"}, {"b"}, {"b"}},
 		},
 		"but wait for a call of their key that is under way": {
 			rows: keys("a", "a", "b"), want: [][]string{{"a"}, {"b"}, {"a"}},
@@ -159,14 +159,14 @@ func TestCallsGather(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			gate := make(chan struct{})
 			d := &desk{do: func(context.Context, int, []string) error { <-gate; return nil }}
-			lanes := d.lanes(oneFlight, 3)
+			queues := d.queues(oneGroup, 3)
 			var waits []func() []error
 			for i, rows := range [][]row{
 				{{"first", 0}},
 				{{"a", 0}, {"b", 0}},
 				{{"small", jointBytes}, {"one more", 1}, {"large", jointBytes + 1}},
 			} {
-				waits = append(waits, calls(lanes[i].share, rows...))
+				waits = append(waits, calls(queues[i].share, rows...))
 			}
 			close(gate)
 			for _, wait := range waits {
@@ -216,7 +216,7 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 					return ctx.Err()
 				}
 			}}
-			share := d.kind(oneFlight).share
+			share := d.kind(oneGroup).share
 			waitFirst := calls(share, keys("first")...)
 			ctx, leave := context.WithCancel(t.Context())
 			left := make(chan error, 2)
@@ -258,9 +258,9 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 				}
 				return nil
 			}}
-			desk := d.kind(oneFlight)
+			desk := d.kind(oneGroup)
 			whole := func(ctx context.Context, rows []row) ([]string, []error) {
-				return batch(ctx, s, rows, desk)
+				return carryRows(ctx, s, rows, desk)
 			}
 			wait := calls(whole, keys("a", "b", "bad", "c")...)
 			close(gate)
@@ -286,11 +286,11 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 					}
 					return nil
 				}}
-				lanes := d.lanes(oneFlight, 2)
+				queues := d.queues(oneGroup, 2)
 				var waits []func() []error
 				for i, names := range [][]string{{"first"}, {"bad", "a"}, {"b", "c"}} {
 					waits = append(waits, calls(func(ctx context.Context, rows []row) ([]string, []error) {
-						return batch(ctx, s, rows, lanes[i/2])
+						return carryRows(ctx, s, rows, queues[i/2])
 					}, keys(names...)...))
 				}
 				close(gate)
@@ -314,9 +314,9 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 				}
 				return nil
 			}}
-			desk := d.kind(oneFlight)
+			desk := d.kind(oneGroup)
 			whole := func(ctx context.Context, rows []row) ([]string, []error) {
-				return batch(ctx, s, rows, desk)
+				return carryRows(ctx, s, rows, desk)
 			}
 			wait := calls(whole, keys("a", "b", "c")...)
 			close(gate)
@@ -335,7 +335,7 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 				}
 				return nil
 			}}
-			share := d.kind(oneFlight).share
+			share := d.kind(oneGroup).share
 			waitHanging := calls(share, keys("hangs", "hangs")...)
 			wait := calls(share, keys("a", "b")...)
 			require.NoError(t, errors.Join(wait()...))
@@ -371,7 +371,7 @@ func TestWhoHasLeftIsDroppedWhateverBecomesOfItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		d := &desk{do: func(context.Context, int, []string) error { <-gate; return nil }}
-		share := d.kind(oneFlight).share
+		share := d.kind(oneGroup).share
 		var group sync.WaitGroup
 		group.Go(func() { share(t.Context(), keys("first")) })
 		synctest.Wait()
