@@ -2,9 +2,14 @@ package pgstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
+
+// clockTolerance is how far ahead of this machine's clock the database's may be before
+// evictions wait for this one.
+const clockTolerance = time.Hour
 
 // Evict removes up to limit records in one transaction. Several evictors share
 // the work: records that one has locked are skipped by the others.
@@ -13,6 +18,10 @@ import (
 // the oldest record again: those that may not go would be walked past by every
 // batch, which took 50 ms for 100,000 held ones. Who finds less than a batch
 // there begins again, so that a short answer always means that nothing is left.
+//
+// A record goes when its retention is over by the database's clock and, give or take
+// [clockTolerance], by this machine's: what a clock that is days ahead has removed would
+// be run again.
 func (s *Store) Evict(ctx context.Context, limit int) (int, error) {
 	if err := s.requireOpen("evict"); err != nil {
 		return 0, err
@@ -42,7 +51,7 @@ func (s *Store) evict(ctx context.Context, limit int, from int64) (int, error) {
 		upTo    int64
 	}
 	b, err := retried(ctx, s, retryable, func(ctx context.Context) (b batch, err error) {
-		err = query(ctx, s.callers, s.callersSQL.evict, []any{[]string{evictionName}, limit, from}, func(rows pgx.Rows) error {
+		err = query(ctx, s.callers, s.callersSQL.evict, []any{[]string{evictionName}, limit, from, s.now().Add(clockTolerance).UnixMicro()}, func(rows pgx.Rows) error {
 			return rows.Scan(&b.removed, &b.upTo)
 		})
 		return b, err

@@ -159,3 +159,25 @@ func TestARecordUnderEvictionIsNotRenewed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []store.Renewal{store.LeaseLost}, got)
 }
+
+func TestAClockThatIsAheadRemovesNothing(t *testing.T) {
+	t.Parallel()
+	b, advance := setupClock(t)
+	r := reservation("paid")
+	r.Retention = 24 * time.Hour
+	insert(t, b.store, r)
+	settle(t, b.store, complete(r, "receipt"))
+	evicted := func() int {
+		n, err := b.store.Evict(t.Context(), 10)
+		require.NoError(t, err)
+		return n
+	}
+	week := 7 * 24 * time.Hour
+	b.store.SetNow(func() time.Time { return time.Now().Add(week) })
+	require.Zero(t, evicted(), "this machine's alone")
+	advance(week)
+	b.store.SetNow(time.Now)
+	require.Zero(t, evicted(), "the database's alone")
+	b.store.SetNow(func() time.Time { return time.Now().Add(week) })
+	require.Equal(t, 1, evicted(), "both")
+}

@@ -22,7 +22,7 @@ type mock struct {
 
 // What tells the statements apart, and how many arguments they have.
 var scripts = map[string]int{
-	"reserve": 20, "acquire": 22, "renew": 3, "complete": 5, "settle": 12, "settle alone": 13, "get": 1, "evict": 3, "session": 0, "schema": 3,
+	"reserve": 20, "acquire": 22, "renew": 3, "complete": 5, "settle": 12, "settle alone": 13, "get": 1, "evict": 4, "session": 0, "schema": 3,
 }
 
 var marks = map[string]string{

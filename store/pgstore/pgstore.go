@@ -22,6 +22,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -56,6 +57,8 @@ type Store struct {
 	// evictFrom is where the last full batch of an eviction ended, in
 	// microseconds since the epoch.
 	evictFrom atomic.Int64
+	// now is this machine's clock, a second witness that a retention is over.
+	now func() time.Time
 
 	// Who waits for a locked record, or for one that is being inserted.
 	settler, reserver turns
@@ -91,7 +94,7 @@ func New(ctx context.Context, pool Pool, options Options) (*Store, error) {
 		callers: pool,
 		pool:    pool,
 		options: options.withDefaults(),
-		settler: newTurns(), reserver: newTurns(),
+		settler: newTurns(), reserver: newTurns(), now: time.Now,
 	}
 	s.callersSQL = newStatements(s.options, false)
 	s.sql = s.callersSQL

@@ -2,6 +2,7 @@ package pgstore_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,7 +89,10 @@ func setupClock(t testing.TB, changes ...func(*pgxpool.Config)) (b bundle, advan
 	execute(t, plain, clockSchema)
 	b.pool = requirePool(t, b.url, append(changes, shiftable)...)
 	b.store = requireStore(t, b.pool, pgstore.Options{CallTimeout: 30 * time.Second})
+	var shift atomic.Int64
+	b.store.SetNow(func() time.Time { return time.Now().Add(time.Duration(shift.Load())) })
 	return b, func(d time.Duration) {
+		shift.Add(int64(d))
 		_, err := plain.Exec(context.WithoutCancel(t.Context()),
 			`UPDATE clock.shift SET by = by + $1::bigint * interval '1 microsecond'`, d.Microseconds())
 		require.NoError(t, err)

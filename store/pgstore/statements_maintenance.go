@@ -18,7 +18,7 @@ WITH {noted}batch AS MATERIALIZED (
     SELECT array_agg(b.place) AS places, array_agg(b.home) AS homes, min(b.home) = max(b.home) AS alike
     FROM (
         SELECT r.tableoid AS home, r.ctid AS place FROM {records} r
-        WHERE r.expires_at <= (SELECT clock_timestamp())
+        WHERE r.expires_at <= (SELECT least(clock_timestamp(), timestamptz 'epoch' + $4::bigint * interval '1 microsecond'))
           AND (r.expires_at, r.key) >= (timestamptz 'epoch' + $3::bigint * interval '1 microsecond', '')` + evictable + `
         ORDER BY r.expires_at
         LIMIT $2::bigint

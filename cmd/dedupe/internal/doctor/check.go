@@ -98,7 +98,7 @@ var checks = []Check{
 	{
 		Name: "clock", Severity: Warns, needs: needsDatabase, run: checkClock,
 		Looks:  "the clocks of this machine and of the database agree to within --max-clock-difference",
-		Remedy: "look at NTP on both; only the database's clock decides about leases and retention, but logs and records cannot be read side by side, and a clock that is corrected in one step ends leases early or late",
+		Remedy: "look at NTP on both; only the database's clock decides about leases, and evictions wait for this machine's where the other one is more than an hour ahead; logs and records cannot be read side by side, and a clock that is corrected in one step ends leases early or late",
 	},
 	{
 		Name: "sweep", Severity: Warns, needs: needsTables, run: checkSweep,
