@@ -77,7 +77,7 @@ func (s *Store) fault(ctx context.Context, name, key string, err error) error {
 	f := &fault{kind: store.ErrUnavailable, text: name + ": " + s.describe(err)}
 	errors.As(err, &f.cause)
 	switch code := sqlState(err); {
-	case dataFault(code):
+	case dataFault(code) && !errors.As(err, &connect): // then it is no value of the call's
 		f.kind = store.ErrInvalidArgument
 		f.text = fmt.Sprintf("%s: key %q: %s", name, key, describe(err))
 	case code == codeUndefinedTable, code == codeUndefinedColumn:

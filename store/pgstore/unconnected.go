@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -23,6 +26,10 @@ const refusedTLS = "server refused TLS connection"
 // unsupportedParameter is how PgBouncer refuses a parameter of the connection
 // string, with a code that it also has for what passes.
 const unsupportedParameter = "unsupported startup parameter"
+
+// refusedParameter are the codes with which Postgres refuses a parameter that a session
+// begins with: an unknown name, a value, a time, and a role.
+var refusedParameter = []string{"42704", "22023", "55P02", codeNoPrivilege}
 
 // lasting tells whether a connection failed for a reason that does not pass by
 // itself, at every address that was tried. A server of the wrong kind is none: a
@@ -63,7 +70,7 @@ func reasons(connect *pgconn.ConnectError) string {
 		if i+1 < len(tries) && strings.Contains(err.Error(), refusedTLS) && address(tries[i+1]) == address(err) {
 			continue // sslmode=prefer goes on without
 		}
-		if text := failure(err); !slices.Contains(texts, text) {
+		if text := failure(connect.Config, err); !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -78,13 +85,16 @@ func address(err error) string {
 	return ""
 }
 
-func failure(err error) string {
+func failure(config *pgconn.Config, err error) string {
 	where := address(err)
 	var answer *pgconn.PgError
 	var lookup *net.DNSError
 	var network *net.OpError
 	switch {
 	case errors.As(err, &answer):
+		if name := parameterIn(config, answer); name != "" {
+			return fmt.Sprintf("%sthe database refused the parameter %s of the connection string (SQLSTATE %s)", where, name, answer.Code)
+		}
 		return where + answered(answer)
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return "no such host " + lookup.Name
@@ -94,4 +104,22 @@ func failure(err error) string {
 		return network.Error()
 	}
 	return err.Error()
+}
+
+// parameterIn is the parameter of the connection string that an answer is about, if it
+// is about one: of the database's text, which also quotes values, it takes no more than
+// a name that the connection string has.
+func parameterIn(config *pgconn.Config, answer *pgconn.PgError) string {
+	if config == nil || !slices.Contains(refusedParameter, answer.Code) {
+		return ""
+	}
+	words := strings.FieldsFunc(answer.Message, func(r rune) bool {
+		return r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	for _, name := range slices.Sorted(maps.Keys(config.RuntimeParams)) {
+		if slices.Contains(words, name) {
+			return name
+		}
+	}
+	return ""
 }

@@ -90,6 +90,14 @@ func TestConnectionsThatCannotBeMade(t *testing.T) {
 			with: url.Values{"sslmode": {"prefer"}},
 			want: "no such database (SQLSTATE 3D000)",
 		},
+		"a parameter that nobody knows": {
+			link: func(t *testing.T) string { return localpgtest.RequireDatabase(t) }, with: url.Values{"foo": {"s3cret"}},
+			want: "the database refused the parameter foo of the connection string (SQLSTATE 42704)",
+		},
+		"a value that a parameter cannot have": {
+			link: func(t *testing.T) string { return localpgtest.RequireDatabase(t) }, with: url.Values{"work_mem": {"s3cret"}, "application_name": {"x"}},
+			want: "the database refused the parameter work_mem of the connection string (SQLSTATE 22023)",
+		},
 		"a parameter that a pooler refuses": {
 			link: func(t *testing.T) string {
 				return localpgtest.RequirePgBouncer(t, localpgtest.RequireDatabase(t), "pool_mode = transaction\n")
@@ -118,6 +126,7 @@ func TestConnectionsThatCannotBeMade(t *testing.T) {
 			mode := c.with.Get("sslmode")
 			require.Equal(t, mode != "" && mode != "prefer", strings.Contains(err.Error(), "tls"), "a way that sslmode=prefer goes on from is none: %v", err)
 			require.NotContains(t, err.Error(), "hunter2")
+			require.NotContains(t, err.Error(), "s3cret")
 			if c.passes {
 				require.Greater(t, took, o.CallTimeout/4, "it is tried again")
 			} else {
