@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,6 +119,8 @@ func readDuration(text, kind string) (time.Duration, error) {
 		return 0, fmt.Errorf("%s has no unit: write \"%ss\", \"%sm\" or \"%sh\"", text, text, text, text)
 	case err != nil && strings.ContainsAny(text, "dw") && strings.Trim(text, "0123456789.dw") == "":
 		return 0, fmt.Errorf("%q: days and weeks are no units, since not every day has 24 hours: write hours, as \"168h\" for a week", text)
+	case err != nil && durationForm.MatchString(text):
+		return 0, fmt.Errorf("%q is too long: want %dh or less", text, math.MaxInt64/int64(time.Hour))
 	case err != nil:
 		return 0, fmt.Errorf("%q is no duration: want a number and a unit of ms, s, m or h, such as \"72h\" or \"1h30m\"", text)
 	case d < 0:
@@ -126,6 +130,9 @@ func readDuration(text, kind string) (time.Duration, error) {
 	}
 	return d, nil
 }
+
+// durationForm is what time.ParseDuration understands, unless it is too long.
+var durationForm = regexp.MustCompile(`^[+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
 
 func readBool(text, kind string) (bool, error) {
 	if kind != kindBool {

@@ -40,6 +40,8 @@ func TestParseRefuses(t *testing.T) {
 		{"days", "defaults:\n  retention: 7d\n", []string{`2:14: defaults.retention: "7d": days and weeks are no units, since not every day has 24 hours: write hours, as "168h" for a week`}},
 		{"a duration without a unit", "defaults:\n  wait_limit: 30\n", []string{`2:15: defaults.wait_limit: 30 has no unit: write "30s", "30m" or "30h"`}},
 		{"a duration that is a word", "defaults:\n  wait_limit: long\n", []string{`"long" is no duration`}},
+		{"a duration of millennia", "defaults:\n  retention: 99999999h\n", []string{`2:14: defaults.retention: "99999999h" is too long: want 2562047h or less`}},
+		{"a duration of millennia, in parts", "defaults:\n  retention: 2562047h48m\n", []string{`"2562047h48m" is too long`}},
 		{"a duration below zero", "defaults:\n  wait_limit: -3s\n", []string{`-3s is negative`}},
 		{"a duration of nothing", "defaults:\n  max_overrun: 0s\n", []string{`zero is no value: leave the field out for its default`}},
 		{"a short retention", "defaults:\n  retention: 30s\n", []string{"2:14: defaults.retention: 30s is too short: want 1m0s or more"}},
