@@ -35,6 +35,15 @@ func FindKeys(prefix, namespace, workflowID, activityType string) KeyRanges {
 	return r
 }
 
+// PrefixedKeys is the range of the keys that workers with this Options.KeyPrefix make;
+// of all keys if it is empty.
+func PrefixedKeys(prefix string) store.KeyRange {
+	if prefix == "" {
+		return store.AllKeys()
+	}
+	return store.KeysWithPrefix(joinKey(prefix, ""))
+}
+
 // keysUnder are the ranges of the keys that begin with a kind and these parts. A
 // part stands in a key as it is or, if that is longer, as its digest: which of
 // them depends on the parts that follow, so both are looked for.

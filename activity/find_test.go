@@ -68,6 +68,9 @@ func TestFindKeysFindsEveryCallOfAWorkflow(t *testing.T) {
 		if within(key, found.Workflow) != named || within(key, found.Others) == named {
 			t.Fatalf("key %q: named %t", key, named)
 		}
+		if !within(key, []store.KeyRange{activity.PrefixedKeys(prefix)}) || within(key, []store.KeyRange{activity.PrefixedKeys("e")}) {
+			t.Fatalf("key %q is not in the range of its prefix alone", key)
+		}
 		all := activity.FindKeys(prefix, i.Namespace, i.WorkflowExecution.ID, "")
 		if within(key, all.Workflow) != named || within(key, all.Others) == named {
 			t.Fatalf("key %q without a type", key)

@@ -121,6 +121,8 @@ func (f *changeFlags) validate(c *cobra.Command, keys []string) (store.Order, er
 	switch {
 	case ways != 1:
 		return order, usagef("dedupe: %q wants keys, or flags that select records, or --plan: one of the three", c.CommandPath())
+	case !f.selects.given(c) && f.selects.narrows(c) != "":
+		return order, usagef("dedupe: --%s goes with flags that select records, not with keys or --plan, which name them", f.selects.narrows(c))
 	case f.mark != "" && len(keys) != 1:
 		return order, usagef("dedupe: --mark goes with one key")
 	case c.Flags().Changed("keep") && f.keep < time.Second:

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -43,8 +44,20 @@ func (f *selectFlags) register(c *cobra.Command, limit int) {
 
 // registerWhere adds the flags that say where keys begin.
 func (f *selectFlags) registerWhere(c *cobra.Command) {
-	c.Flags().StringVar(&f.namespace, "namespace", "", "Temporal `namespace`; with a workflow, defaults to default")
-	c.Flags().StringVar(&f.keyPrefix, "key-prefix", "", "Options.KeyPrefix of the workers, where they have one")
+	c.Flags().StringVar(&f.namespace, "namespace", "", "only records of this Temporal `namespace`; with --workflow,\ndefaults to default")
+	c.Flags().StringVar(&f.keyPrefix, "key-prefix", "", "only records of workers with this Options.KeyPrefix; with\n--workflow and without --held, defaults to those with none")
+}
+
+// narrowing are the flags that narrow a selection down, and select nothing by
+// themselves.
+var narrowing = []string{"namespace", "key-prefix", "after", "limit"}
+
+// narrows is a flag among them that was given, if any.
+func (f *selectFlags) narrows(c *cobra.Command) string {
+	if at := slices.IndexFunc(narrowing, c.Flags().Changed); at >= 0 {
+		return narrowing[at]
+	}
+	return ""
 }
 
 // given tells whether a flag that selects was given; one that is turned off does
@@ -80,11 +93,14 @@ func (f *selectFlags) queries() []store.Query {
 		Namespace: f.namespace, WorkflowID: f.workflow, RunID: f.run, ActivityType: f.activity,
 		After: f.after, Limit: f.limit,
 	}
-	if f.workflow == "" || f.held {
-		return []store.Query{q}
+	if f.workflow != "" {
+		q.Namespace = cmp.Or(f.namespace, "default")
 	}
-	if f.namespace == "" {
-		q.Namespace = "default"
+	if f.workflow == "" || f.held {
+		if f.keyPrefix != "" {
+			q.Ranges = []store.KeyRange{activity.PrefixedKeys(f.keyPrefix)}
+		}
+		return []store.Query{q}
 	}
 	where := activity.FindKeys(f.keyPrefix, q.Namespace, f.workflow, f.activity)
 	named, others := q, q
