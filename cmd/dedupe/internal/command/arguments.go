@@ -1,7 +1,9 @@
 package command
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -48,6 +50,36 @@ func checkFlag(f *pflag.Flag) error {
 		}
 	}
 	return nil
+}
+
+// keyForm is how every key begins: a prefix perhaps, and a kind. What follows is
+// others' text; docs/keys.md has the grammar.
+var keyForm = regexp.MustCompile(`^([^:/]+:)?[werbis]c?l?d?/.`)
+
+// checkKeys refuses arguments that can be no keys. A flag that is on or off takes no
+// word after it: `--yes false` means yes, and a record of the key "false".
+func checkKeys(keys []string) error {
+	for _, key := range keys {
+		if keyForm.MatchString(key) {
+			continue
+		}
+		if _, err := strconv.ParseBool(key); err == nil {
+			return usagef("dedupe: %q is no key: a flag that is on or off takes its value with =, as in --yes=%s", key, key)
+		}
+		return usagef("dedupe: %q is no key: keys look like w/default/order-42/0/ChargePayment/1; `dedupe records list` and `dedupe records find` have them", key)
+	}
+	return nil
+}
+
+// markForm is a mark as people copy it.
+var markForm = regexp.MustCompile(`^[0-9a-fA-F]{12}$`)
+
+// checkMark refuses what can be no mark: no record could ever have it.
+func checkMark(mark string) error {
+	if mark == "" || markForm.MatchString(mark) {
+		return nil
+	}
+	return usagef("dedupe: --mark %q is no mark: want the 12 hex digits that `dedupe records show` and `list` print", mark)
 }
 
 func isText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }

@@ -55,7 +55,7 @@ func TestFlagsThatAreEmptyAreRefused(t *testing.T) {
 	}
 	for name, args := range map[string][]string{
 		"a key":                  append([]string{"records", "release", ""}, change...),
-		"a key among others":     append([]string{"records", "purge", "key", ""}, change...),
+		"a key among others":     append([]string{"records", "purge", "w/key", ""}, change...),
 		"the key of the audit":   {"records", "audit", ""},
 		"the key to be shown":    {"records", "show", ""},
 		"a flag that is off":     append([]string{"records", "purge", "--delete", "--held=false"}, change...),
@@ -81,7 +81,7 @@ func TestWrongArgumentsEndWithTheirCode(t *testing.T) {
 		"a workflow that is no text": {nowhere, []string{"records", "list", "--workflow", "bad\xff"}},
 		"a lock timeout before now":  {nowhere, []string{"migrate", "up", "--lock-timeout", "-1s"}},
 		"a name in a list, no text":  {nowhere, []string{"doctor", "--skip", "fsync,bad\xff"}},
-		"a reason of nothing":        {nowhere, []string{"records", "release", "k", "--reason", "  "}},
+		"a reason of nothing":        {nowhere, []string{"records", "release", "w/k", "--reason", "  "}},
 		"a lock timeout of nothing":  {nowhere, []string{"migrate", "up", "--lock-timeout", "1ns"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestWrongArgumentsEndWithTheirCode(t *testing.T) {
 // databaseCommands are all commands that take a URL.
 var databaseCommands = [][]string{
 	{"stats"}, {"records", "list"}, {"records", "find", "--workflow", "w", "--activity", "a"}, {"records", "show", "k"},
-	{"records", "audit"}, {"records", "release", "k", "--reason", "x"}, {"evict"}, {"doctor"},
+	{"records", "audit"}, {"records", "release", "w/a/b", "--reason", "x"}, {"evict"}, {"doctor"},
 	{"migrate", "status"}, {"migrate", "up"}, {"migrate", "down", "--yes"},
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,6 +131,10 @@ func (f *changeFlags) validate(c *cobra.Command, keys []string) (store.Order, er
 	case f.reason == "":
 		return order, usagef("dedupe: --reason is required: it stands in the audit trail")
 	}
+	if err := cmp.Or(checkKeys(keys), checkMark(f.mark)); err != nil {
+		return order, err
+	}
+	f.mark = strings.ToLower(f.mark)
 	if order.Actor == "" {
 		order.Actor = defaultActor()
 	}

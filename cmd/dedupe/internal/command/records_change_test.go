@@ -132,6 +132,7 @@ func TestRecordsChange(t *testing.T) {
 		r := b.hold(reservation("mark", "1"))
 		mark := decode[listed](t, b.run(command.ExitOK, "records", "show", r.Key, "-o", "json").out).Mark
 		require.Contains(t, do(command.ExitOK, "release", r.Key, "--mark", mark).out, "would change")
+		require.Contains(t, do(command.ExitOK, "release", r.Key, "--mark", strings.ToUpper(mark)).out, "would change")
 		do(command.ExitOK, "release", r.Key, "--mark", mark, "--yes")
 		require.Contains(t, do(command.ExitError, "release", r.Key, "--mark", mark, "--yes").out, "changed: it is no longer as it was looked at")
 	})
@@ -146,8 +147,8 @@ func TestRecordsChange(t *testing.T) {
 
 	t.Run("an absent record is reported, and the others are changed", func(t *testing.T) {
 		r := b.hold(reservation("present", "1"))
-		got := do(command.ExitError, "release", "absent", r.Key, "--yes")
-		require.Regexp(t, `- +- +missing: there is no such record +absent`, got.out)
+		got := do(command.ExitError, "release", "w/absent", r.Key, "--yes")
+		require.Regexp(t, `- +- +missing: there is no such record +w/absent`, got.out)
 		require.Regexp(t, `held +done +w/default/present`, got.out)
 		require.Contains(t, got.err, "1 of 2 records: not changed")
 	})
@@ -267,7 +268,7 @@ func TestWhatWasDoneAndCannotBePrinted(t *testing.T) {
 func TestReasonsAreNamedAsFlags(t *testing.T) {
 	t.Parallel()
 	for flag, value := range map[string]string{"--reason": "  ", "--actor": " ", "--actor ": strings.Repeat("x", 1001)} {
-		args := []string{"records", "release", "k", "--reason", "x", strings.TrimSpace(flag), value}
+		args := []string{"records", "release", "w/k", "--reason", "x", strings.TrimSpace(flag), value}
 		got := run(t, "postgres://127.0.0.1:1/x", args...)
 		require.Equal(t, command.ExitUsage, got.code)
 		require.True(t, strings.HasPrefix(got.err, "dedupe: "+strings.TrimSpace(flag)+" "), got.err)
