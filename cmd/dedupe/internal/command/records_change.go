@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,10 +33,10 @@ type changeFlags struct {
 const changeHelp = `
 Without --yes nothing is changed: the command prints what it would do. Records are
 named by their keys, by flags that select, or by --plan, a file that a dry run with
---output json has written. A record that is no longer as it was in the plan, or as
---mark says, or that changes between this command's look and its change, is left
-alone and reported. The change, the reason and the actor stand in the audit trail
-for good.
+--output json has written; what is done to them must be what was planned. A record
+that is no longer as it was in the plan, or as --mark says, or that changes between
+this command's look and its change, is left alone and reported. The change, the
+reason and the actor stand in the audit trail for good.
 
 Exit code 1 means that a record was not changed that should have been.`
 
@@ -74,7 +73,7 @@ func (f *changeFlags) run(c *cobra.Command, env Env, flags *adminFlags, keys []s
 	if err != nil {
 		return err
 	}
-	marks, err := f.readPlan(env, r.change)
+	p, err := f.readPlan(env, r.change)
 	if err != nil {
 		return err
 	}
@@ -83,8 +82,8 @@ func (f *changeFlags) run(c *cobra.Command, env Env, flags *adminFlags, keys []s
 		return err
 	}
 	defer a.close()
-	report := report{Verb: r.change.Named(), DryRun: !f.yes, Says: r.says}
-	if err := f.gather(c.Context(), a, keys, marks, r.change, &report); err != nil {
+	report := report{Verb: r.change.Named(), Digest: digest(r.change), DryRun: !f.yes, Says: r.says}
+	if err := f.gather(c.Context(), a, keys, p, r.change, &report); err != nil {
 		return err
 	}
 	var failed error
@@ -158,47 +157,6 @@ func defaultActor() string {
 		host = h
 	}
 	return name + "@" + host
-}
-
-// readPlan reads the marks of a plan, by key. A plan is for one verb only: what
-// its reader has looked at was another question otherwise.
-func (f *changeFlags) readPlan(env Env, c store.Change) (map[string]string, error) {
-	if f.plan == "" {
-		return nil, nil
-	}
-	text, err := readInput(env, f.plan)
-	if err != nil {
-		return nil, err
-	}
-	var plan report
-	if err := json.Unmarshal(text, &plan); err != nil {
-		return nil, usagef("dedupe: --plan %s: %w", f.plan, err)
-	}
-	if plan.Verb != c.Named() || !plan.DryRun {
-		return nil, usagef("dedupe: --plan %s is no dry run of %q", f.plan, c.Named())
-	}
-	marks := map[string]string{}
-	for _, r := range plan.Records {
-		if r.Result == resultWould && r.Mark == "" {
-			return nil, usagef("dedupe: --plan %s: the record %q has no mark, so that nobody knows what was looked at", f.plan, r.Key)
-		}
-		if r.Result == resultWould {
-			marks[r.Key] = r.Mark
-		}
-	}
-	return marks, nil
-}
-
-// readInput reads a file that a flag names.
-func readInput(env Env, name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(env.In)
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, usagef("dedupe: %w", err)
-	}
-	return text, nil
 }
 
 // registerKeep adds --keep to the commands that leave a record behind.

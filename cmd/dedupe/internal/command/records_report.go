@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
@@ -24,6 +25,8 @@ const (
 type report struct {
 	// Verb is the verb with its options.
 	Verb string `json:"verb"`
+	// Digest is that of the change, without the records.
+	Digest string `json:"digest"`
 	// DryRun: nothing was changed.
 	DryRun bool `json:"dry_run"`
 	// Says is what the verb does, for people.
@@ -54,7 +57,7 @@ type reported struct {
 }
 
 // gather looks at the records that are meant, and judges them.
-func (f *changeFlags) gather(ctx context.Context, a store.Admin, keys []string, marks map[string]string, c store.Change, r *report) error {
+func (f *changeFlags) gather(ctx context.Context, a store.Admin, keys []string, p plan, c store.Change, r *report) error {
 	if len(keys) == 0 && f.plan == "" {
 		entries, more, err := f.selects.list(ctx, a)
 		r.more = more
@@ -64,10 +67,11 @@ func (f *changeFlags) gather(ctx context.Context, a store.Admin, keys []string, 
 		return err
 	}
 	if f.plan != "" {
-		keys = slices.Sorted(maps.Keys(marks))
+		keys = slices.Sorted(maps.Keys(p.marks))
+		r.Records = append(r.Records, p.left...)
 	} else {
 		keys = slices.Compact(slices.Sorted(slices.Values(keys)))
-		marks = map[string]string{keys[0]: f.mark}
+		p.marks[keys[0]] = f.mark
 	}
 	for part := range slices.Chunk(keys, changeBatch) {
 		entries, err := a.Find(ctx, part)
@@ -84,9 +88,10 @@ func (f *changeFlags) gather(ctx context.Context, a store.Admin, keys []string, 
 				r.Records = append(r.Records, reported{Key: key, Result: string(store.ResolvedMissing), Why: why[store.ResolvedMissing]})
 				continue
 			}
-			r.Records = append(r.Records, judge(e, marks[key], c, resultRefused))
+			r.Records = append(r.Records, judge(e, p.marks[key], c, resultRefused))
 		}
 	}
+	slices.SortStableFunc(r.Records, func(x, y reported) int { return strings.Compare(x.Key, y.Key) })
 	return nil
 }
 
