@@ -12,6 +12,9 @@ import (
 )
 
 func main() {
+	// A reader that has gone away makes writes fail: what was done is then told on
+	// standard error, which a signal would keep from happening.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := command.Run(ctx, os.Args[1:], command.Env{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv,

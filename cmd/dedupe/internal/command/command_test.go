@@ -86,12 +86,19 @@ func TestVersion(t *testing.T) {
 	require.Regexp(t, `^dedupe \S+.* \(schema version \d+, go1\.\S+\)\n$`, got.out)
 }
 
+// program builds the program itself.
+func program(t *testing.T) (binary string) {
+	t.Helper()
+	binary = t.TempDir() + "/dedupe"
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../..").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return binary
+}
+
 // The program itself is small enough to be tried once.
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	binary := t.TempDir() + "/dedupe"
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../..").CombinedOutput()
-	require.NoError(t, err, string(out))
+	binary := program(t)
 
 	script, err := exec.CommandContext(t.Context(), binary, "migrate", "print").Output()
 	require.NoError(t, err)

@@ -61,7 +61,7 @@ func (r *report) change(ctx context.Context, a store.Admin, order store.Order, q
 		case pgstore.Unchanged(err):
 			one.Result, one.Why = resultNot, strings.TrimPrefix(err.Error(), "dedupe: ")
 		default:
-			one.Result, one.Why = resultUnknown, "the database did not answer: look again"
+			one.Result, one.Why = resultUnknown, "the database did not answer: `dedupe records audit` has it if it was changed"
 		}
 	}
 	return err

@@ -93,13 +93,15 @@ func (f *changeFlags) run(c *cobra.Command, env Env, flags *adminFlags, keys []s
 	report.count()
 	err = f.output.print(env.Out, report, func(out io.Writer) error { return report.print(out) })
 	if err != nil && f.yes {
-		return fmt.Errorf("dedupe: %d records were changed and %d not, which could not be printed (`dedupe records audit` has the changes): %w",
-			report.Changed, report.NotChanged, errors.Join(err, failed))
+		return fmt.Errorf("dedupe: %d records were changed and %d not%s, which could not be printed (`dedupe records audit` has the changes): %w",
+			report.Changed, report.NotChanged, report.unknown(), errors.Join(err, failed))
 	}
 	if err != nil {
 		return err
 	}
 	switch {
+	case failed != nil && report.Unknown > 0:
+		return fmt.Errorf("%w: nobody knows yet which of %d records were changed: `dedupe records audit` has the changes", failed, report.Unknown)
 	case failed != nil:
 		return failed
 	case report.more:

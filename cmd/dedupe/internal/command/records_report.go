@@ -37,6 +37,8 @@ type report struct {
 	Changed int `json:"changed"`
 	// NotChanged counts the others.
 	NotChanged int `json:"not_changed"`
+	// Unknown counts those of which nobody knows: the database's answer was lost.
+	Unknown int `json:"unknown"`
 
 	refused int  // among NotChanged, those that should have been changed
 	more    bool // there may be records that the limit left out
@@ -128,11 +130,21 @@ func (r *report) count() {
 			r.Changed++
 		case resultSkipped:
 			r.NotChanged++
+		case resultUnknown:
+			r.Unknown++
 		default:
 			r.NotChanged++
 			r.refused++
 		}
 	}
+}
+
+// unknown is the part of a summary about answers that were lost.
+func (r *report) unknown() string {
+	if r.Unknown == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d unknown", r.Unknown)
 }
 
 func (r *report) print(out io.Writer) error {
@@ -158,7 +170,7 @@ func (r *report) print(out io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("\n%s: %d changed, %d not\n", r.Verb, r.Changed, r.NotChanged)
+	text := fmt.Sprintf("\n%s: %d changed, %d not%s\n", r.Verb, r.Changed, r.NotChanged, r.unknown())
 	if r.DryRun {
 		text = fmt.Sprintf("\ndry run of %s: %d would be changed, %d not. Nothing was changed: add --yes to go ahead\n",
 			r.Verb, r.Changed, r.NotChanged)

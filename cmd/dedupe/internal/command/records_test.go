@@ -119,6 +119,7 @@ type reported struct {
 	Records    []struct{ Key, Mark, State, Result, Why string }
 	Changed    int
 	NotChanged int `json:"not_changed"`
+	Unknown    int
 }
 
 func payload(encoding, data string) *commonpb.Payload {
