@@ -3,12 +3,15 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	commonpb "go.temporal.io/api/common/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/canonical"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -67,6 +70,13 @@ func resultFrom(env Env, file string) ([]byte, error) {
 	text = bytes.TrimSpace(text)
 	if !json.Valid(text) {
 		return nil, usagef("dedupe: --result-json %s: not one JSON value", file)
+	}
+	if !utf8.Valid(text) {
+		return nil, usagef("dedupe: --result-json %s: a string has invalid UTF-8", file)
+	}
+	var problem *canonical.Error
+	if _, err := canonical.JSON(nil, text, canonical.Exact); errors.As(err, &problem) {
+		return nil, usagef("dedupe: --result-json %s: readers would not agree on it: %s", file, problem.Reason)
 	}
 	encoded, err := proto.Marshal(&commonpb.Payloads{Payloads: []*commonpb.Payload{{
 		Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: text,
