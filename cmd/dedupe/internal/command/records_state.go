@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -54,8 +55,13 @@ func lease(e store.Entry) string {
 
 // next says what an attempt would get now, for the scheduling that acquired the
 // record last and for another one with the same arguments: what [store.Decide]
-// decides.
+// decides. Workers that know a record's version answer what this program cannot tell.
 func next(e store.Entry) (same, other string) {
+	if e.Version > store.RecordVersion {
+		text := fmt.Sprintf("is refused by workers of this release, and tried again: %s (the record has version %d, this release knows %d)",
+			activity.ErrTypeRecordVersion, e.Version, store.RecordVersion)
+		return text, text
+	}
 	r := store.Reservation{Hashes: []string{e.Hash}, Origin: e.Origin}
 	same = action(store.Decide(e.Record, r).Action, e)
 	r.Invocation = ""

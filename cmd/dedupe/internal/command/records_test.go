@@ -272,6 +272,14 @@ func TestRecordsShow(t *testing.T) {
 		require.Regexp(t, `next attempt +waits for the owner`, out)
 	})
 
+	t.Run("does not tell what only a later release can", func(t *testing.T) {
+		r := b.hold(reservation("later", "1"))
+		psql(t, b.url, `UPDATE idempotency_records SET record_version = 99 WHERE key = '`+r.Key+`'`)
+		out := show(r)
+		require.Regexp(t, `next attempt +is refused by workers of this release, and tried again: dedupe.RecordVersion \(the record has version 99,`, out)
+		require.NotContains(t, out, "other scheduling")
+	})
+
 	t.Run("tells that another scheduling gets something else", func(t *testing.T) {
 		r := b.end(reservation("order-42", "3"), store.Settlement{Outcome: store.OutcomeFail, Failure: []byte{}, NonRetryable: true})
 		out := show(r)
