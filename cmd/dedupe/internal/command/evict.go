@@ -70,7 +70,7 @@ What was removed before an error stays removed; run it again.`,
 				return err
 			}
 			pass := e.Pass(c.Context())
-			if err := output.print(env.Out, evictionSummary(pass), func(out io.Writer) error { return printPass(out, pass) }); err != nil {
+			if err := output.print(env.Out, evictionSummary(pass), func(out io.Writer) error { return printPass(out, pass, maxBatches) }); err != nil {
 				return fmt.Errorf("dedupe: evict: %d records were removed, which could not be printed: %w", pass.Removed, errors.Join(err, pass.Err))
 			}
 			if pass.Err != nil && c.Context().Err() != nil {
@@ -96,10 +96,13 @@ func evictionSummary(p store.Pass) evicted {
 	return e
 }
 
-func printPass(out io.Writer, p store.Pass) error {
+func printPass(out io.Writer, p store.Pass, maxBatches int) error {
 	text := fmt.Sprintf("evicted %d records in %d batches and %v (%s)\n", p.Removed, p.Batches, p.Duration.Round(time.Millisecond), p.ID)
-	if p.More {
+	switch {
+	case p.More && p.Batches == maxBatches:
 		text += "there may be more: run it again, or leave --max-batches out\n"
+	case p.More:
+		text += "there may be more: run it again\n"
 	}
 	if p.Held > 0 {
 		text += fmt.Sprintf("%d records are held and wait for an operator\n", p.Held)

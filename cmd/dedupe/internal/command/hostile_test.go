@@ -124,6 +124,17 @@ func TestURLsThatCannotBeUnderstood(t *testing.T) {
 	}
 }
 
+// A parameter that the server does not know is named, as a mistake in a name has to be.
+func TestParametersThatTheDatabaseRefuses(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, args := range databaseCommands {
+		got := run(t, b.with("foo", "s3cret"), args...)
+		require.Contains(t, got.out+got.err, "foo", args)
+		require.NotContains(t, got.out+got.err, "s3cret", args)
+	}
+}
+
 // steers tells whether a text has a rune that a terminal obeys.
 func steers(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) })
