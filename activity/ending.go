@@ -57,6 +57,12 @@ func (e *execution) finish(ctx context.Context, lease store.Lease, result any, e
 	if known && settled == store.SettledStale && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrLeaseLost)) {
 		return e.superseded(ctx)
 	}
+	if known && settled == store.SettledMissing && e.effect == nil && err != nil && s.EffectPossible &&
+		e.policy.Takeover != store.Reexecute && (ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrLeaseLost)) {
+		// The next attempt would find no record that keeps it from running the body.
+		err := recordGoneError(e.call.key)
+		return e.refuseUnknown(ctx, err, err)
+	}
 	e.record(ctx, outcome)
 	return result, err
 }

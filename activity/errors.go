@@ -148,6 +148,12 @@ func outcomeUnknownError(c call, found store.Record, why string) error {
 		c.key, why, found.RunID, found.CreatedAt.UTC().Format(time.RFC3339))
 }
 
+func recordGoneError(key string) error {
+	return refuse(ErrTypeOutcomeUnknown,
+		"nobody knows whether the call %q had its effect: it failed, and its record is gone, as after a restore of the database. "+
+			"The policy forbids to run it again", key)
+}
+
 func resultTooLargeError(key string, size int64, limit int) error {
 	return refuse(ErrTypeResultTooLarge,
 		"the result of %q is %d bytes, over the limit of %d; the activity succeeded and is not run again", key, size, limit)

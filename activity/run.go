@@ -55,7 +55,7 @@ func (e *execution) keepLease(ctx context.Context, lease store.Lease) context.Co
 		until:  e.deadline().Add(overrun(e.policy, e.info)),
 		cancel: cancel,
 		lost: func() {
-			e.log.Error("dedupe: lease lost, another execution has taken this call over")
+			e.log.Error("dedupe: lease lost, another execution has taken this call over, or its record is gone")
 			e.span.Event(telemetry.EventLeaseLost)
 			e.count.LeaseLost(ctx)
 		},
