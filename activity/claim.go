@@ -70,6 +70,9 @@ func (e *execution) claim(ctx context.Context) (leased context.Context, claimed 
 			retry = retryLater{ErrTypeStoreUnavailable, telemetry.StoreUnavailable, e.outageDelay(), false, err,
 				"the store cannot be reached and the body did not run"}
 		}
+		if retry.atOnce {
+			e.log.Warn("dedupe: this worker cannot make out the record, and the body did not run", "Reason", retry.why)
+		}
 		if err := w.wait(ctx, retry); err != nil {
 			e.record(ctx, retry.outcome)
 			return nil, store.Claimed{}, err
