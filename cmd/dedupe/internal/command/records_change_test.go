@@ -92,11 +92,14 @@ func TestRecordsChange(t *testing.T) {
 		require.Contains(t, do(command.ExitUsage, "complete", none.Key, "--result-json", file).err, "not one JSON value")
 		for text, want := range map[string]string{
 			"\"a\xff\"":                       "a string has invalid UTF-8",
+			"null\n":                          "null is no result; say --no-result",
 			`{"a": 1, "b": {"c": 1, "c": 1}}`: "readers would not agree on it: an object has two members of one name\n",
 		} {
 			got := do(command.ExitUsage, "complete", none.Key, "--result-json", writeFile(t, text))
 			require.Contains(t, got.err, want)
 		}
+		require.Contains(t, do(command.ExitUsage, "complete", "--held", "--result-json", writeFile(t, `{}`)).err,
+			"name those that have this result by their keys")
 		do(command.ExitError, "complete", none.Key, "--result-json", writeFile(t, `[1e400, -0.0, "\ufffd\u0000", {"":null}]`))
 		require.NoError(t, os.WriteFile(file, []byte(`"`+strings.Repeat("x", 2<<20)+`"`), 0o600))
 		require.Contains(t, do(command.ExitUsage, "complete", none.Key, "--result-json", file).err, "Temporal takes 2097152")

@@ -31,7 +31,8 @@ that result, and the body does not run.
 --result-json names a file with the result as JSON, as Temporal's default converter
 would write it (json/plain); - is standard input. A client with an encrypting codec
 reads it too if the codec passes over what it has not encoded, as Temporal's own
-samples do. --no-result is for an activity that returns nothing but an error.
+samples do. The records that it is for are named by keys or by --plan. --no-result is
+for an activity that returns nothing but an error.
 ` + changeHelp,
 		RunE: func(c *cobra.Command, args []string) error {
 			if none == (file != "") {
@@ -39,6 +40,9 @@ samples do. --no-result is for an activity that returns nothing but an error.
 			}
 			if file == "-" && f.plan == "-" {
 				return usagef("dedupe: --result-json and --plan cannot both be standard input")
+			}
+			if file != "" && f.selects.given(c) {
+				return usagef("dedupe: --result-json gives one result, and flags may select several records: name those that have this result by their keys")
 			}
 			change := store.Change{Verb: store.VerbComplete, Force: force, Keep: f.keep}
 			says := "complete: every attempt replays a result without a payload, and the body does not run."
@@ -68,6 +72,9 @@ func resultFrom(env Env, file string) ([]byte, error) {
 		return nil, err
 	}
 	text = bytes.TrimSpace(text)
+	if string(text) == "null" { // what jq prints for a member that is not there
+		return nil, usagef("dedupe: --result-json %s: null is no result; say --no-result where the activity returns none", file)
+	}
 	if !json.Valid(text) {
 		return nil, usagef("dedupe: --result-json %s: not one JSON value", file)
 	}

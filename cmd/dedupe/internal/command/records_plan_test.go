@@ -22,7 +22,7 @@ func TestPlansAreForOneChange(t *testing.T) {
 			[]string{"complete"}, []string{"--result-json", reviewed}, []string{"--result-json", other}, `a dry run of "complete" with another result or --keep`,
 		},
 		"no result":           {[]string{"complete"}, []string{"--result-json", reviewed}, []string{"--no-result"}, "with another result or --keep"},
-		"an empty result":     {[]string{"complete"}, []string{"--no-result"}, []string{"--result-json", writeFile(t, "null")}, "with another result or --keep"},
+		"an empty result":     {[]string{"complete"}, []string{"--no-result"}, []string{"--result-json", writeFile(t, `""`)}, "with another result or --keep"},
 		"a message":           {[]string{"fail"}, []string{"--message", "a"}, []string{"--message", "b"}, "with another --message, --type or --keep"},
 		"a type":              {[]string{"fail", "--message", "a"}, []string{"--type", "A"}, []string{"--type", "B"}, "with another --message, --type or --keep"},
 		"a time":              {[]string{"release"}, []string{"--keep", "200h"}, nil, "with another --keep"},
