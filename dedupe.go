@@ -220,8 +220,8 @@ type AsyncOptions = activity.AsyncOptions
 
 // Errors of [CompleteAsync], found with errors.Is; see activity.
 var (
-	// ErrStaleHandle: the call was taken over, or settled otherwise. Nothing was
-	// recorded or sent.
+	// ErrStaleHandle: the call was taken over, resolved by an operator, or settled
+	// otherwise. Nothing was recorded or sent.
 	ErrStaleHandle = activity.ErrStaleHandle
 	// ErrNotWaiting: the outcome is recorded, but Temporal does not wait for the
 	// activity any more. There is nothing to repeat.

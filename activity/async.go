@@ -20,9 +20,9 @@ import (
 
 var (
 	// ErrStaleHandle appears from [CompleteAsync] when the call was taken over
-	// by a later execution, or was settled otherwise. Nothing was recorded, and
-	// nothing was sent to Temporal.
-	ErrStaleHandle = errors.New("dedupe: handle is stale: another execution has the call, or it was settled otherwise")
+	// by a later execution, was resolved by an operator, or was settled otherwise.
+	// Nothing was recorded, and nothing was sent to Temporal.
+	ErrStaleHandle = errors.New("dedupe: handle is stale")
 	// ErrNotWaiting appears from [CompleteAsync] when the outcome stands in the
 	// record, but Temporal does not wait for this activity: it was told before,
 	// the attempt's time is over, or the run was closed or reset. An attempt

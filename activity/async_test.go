@@ -20,6 +20,7 @@ import (
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/activity"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
+	"github.com/seed5aa7bdf6/temporal-dedupe/store/memstore"
 )
 
 // neverRuns is a body that fails the test.
@@ -237,6 +238,23 @@ func TestCompleteAsync(t *testing.T) {
 		require.ErrorIs(t, c.complete(h, nil, errors.New("late")), activity.ErrStaleHandle)
 		require.ErrorIs(t, c.complete(h, nil, temporal.NewCanceledError()), activity.ErrStaleHandle)
 		require.Equal(t, before, c.record("1"))
+		require.Empty(t, c.temporal.told)
+	})
+
+	t.Run("a handle whose call an operator has released is refused, and nobody is said to have it", func(t *testing.T) {
+		t.Parallel()
+		c := setup(t).completer()
+		h := c.hand()
+		admin := c.store.(*memstore.Store).Admin()
+		found, err := admin.Find(t.Context(), []string{c.record("1").Key})
+		require.NoError(t, err)
+		_, err = admin.Resolve(t.Context(), store.Order{Actor: "ann", Reason: "no callback"}, []store.Change{{
+			Key: found[0].Key, Seen: found[0].Seen(), Token: store.NewToken(), Verb: store.VerbRelease, Force: true, Keep: time.Hour,
+		}})
+		require.NoError(t, err)
+		err = c.complete(h, "late", nil)
+		require.ErrorIs(t, err, activity.ErrStaleHandle)
+		require.ErrorContains(t, err, "belongs to another token now: another execution took it over, or an operator resolved it")
 		require.Empty(t, c.temporal.told)
 	})
 

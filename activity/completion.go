@@ -120,7 +120,11 @@ func (c *completion) settle(ctx context.Context, s store.Settlement) (store.Reco
 	case err != nil:
 		return record, fmt.Errorf("dedupe: the record of call %q could not be read, and Temporal was not told; try again: %w", c.f.Key, err)
 	case record.Token != s.Token:
-		return record, fmt.Errorf("%w: call %q was taken over in run %s, attempt %d, and is %s", ErrStaleHandle, c.f.Key, record.RunID, record.Attempt, record.Status)
+		// The record does not tell who gave it the token: an operator leaves the run and
+		// the attempt of the owner before.
+		return record, fmt.Errorf("%w: call %q belongs to another token now: another execution took it over, or an operator "+
+			"resolved it, which `dedupe records audit` tells; its last owner was in run %s, attempt %d, and it is %s",
+			ErrStaleHandle, c.f.Key, record.RunID, record.Attempt, record.Status)
 	case settled != store.SettledApplied && record.Status != ends[s.Outcome]:
 		return record, fmt.Errorf("%w: call %q is recorded as %s already", ErrStaleHandle, c.f.Key, record.Status)
 	}
