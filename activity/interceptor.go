@@ -113,7 +113,8 @@ func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	}
 	c := identify(a.i.options.KeyPrefix, info, facts, policy)
 	if c.source == telemetry.SourceInvocation {
-		a.i.warnOnce(ctx, "dedupe: no usable header, only the attempts of one scheduling are deduplicated",
+		a.i.warnOnce(ctx, "dedupe: no usable header, only the attempts of one scheduling are deduplicated, and a reset runs the call again: "+
+			"register the plugin where the workflow runs, or refuse such calls with Policy.RequireHeader (require_header)",
 			info.ActivityType.Name, func() []any { return []any{"Reason", err.Error(), "DedupeKey", ShortKey(c.key)} })
 	}
 	form, err := formOf(policy, info, facts, in.Args)

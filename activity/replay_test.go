@@ -183,6 +183,17 @@ func TestReplay(t *testing.T) {
 		require.Zero(t, runs)
 	})
 
+	t.Run("a call without a header is warned of, with what refuses it", func(t *testing.T) {
+		t.Parallel()
+		b, runs := setup(t), 0
+		warned := &warnings{}
+		b.log = warned
+		_, err := b.run(0, counted(&runs), "10 EUR")
+		require.NoError(t, err)
+		require.Len(t, warned.texts, 1)
+		require.Contains(t, warned.texts[0], "Policy.RequireHeader (require_header)")
+	})
+
 	t.Run("a header that is meant for another workflow is ignored", func(t *testing.T) {
 		t.Parallel()
 		b, runs := setup(t), 0

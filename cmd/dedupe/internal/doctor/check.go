@@ -141,6 +141,11 @@ var checks = []Check{
 		Remedy: "look at the provider for each of them, then resolve the record (`dedupe records --help`); it is never evicted until then",
 	},
 	{
+		Name: "workflow-side", Severity: Warns, needs: needsTables, run: checkWorkflowSide,
+		Looks:  "no record of the last day has a key of kind `i`: an activity of a workflow that sent no header",
+		Remedy: "register the plugin where the workflow runs (`dedupe.NewPlugin`, or `dedupe.NewWorkflowPlugin`, which needs no store): until then a reset or a retry of the workflow runs these calls again; or set `require_header` in their policies, which refuses them instead",
+	},
+	{
 		Name: "size", Severity: Warns, needs: needsTables, run: checkSize,
 		Looks:  "the records and their indexes take no more than --max-bytes",
 		Remedy: "shorten retention where a week is more than is needed, return smaller results, look at sweep and dead-rows; REINDEX INDEX CONCURRENTLY shrinks an index that grew",

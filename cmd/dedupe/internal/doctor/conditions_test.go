@@ -30,6 +30,12 @@ func TestConditions(t *testing.T) {
 			execute(t, link, `UPDATE idempotency_records SET `+change)
 		}
 	}
+	keyed := func(key, workflow string) func(*testing.T, string) {
+		return func(t *testing.T, link string) {
+			requireRecord(t, link, key, store.Reexecute)
+			execute(t, link, `UPDATE idempotency_records SET workflow_id = $2 WHERE key = $1`, key, workflow)
+		}
+	}
 	statements := func(text string) func(*testing.T, string) {
 		return func(t *testing.T, link string) { execute(t, link, text) }
 	}
@@ -148,6 +154,31 @@ func TestConditions(t *testing.T) {
 			"an unknown outcome that nobody asked for",
 			record(`updated_at = now() - interval '3h', lease_expires_at = 'epoch'`, store.Verify),
 			doctor.Options{}, map[string]string{"unknown-outcomes": `1 records under Refuse or Verify have an unknown outcome that nobody has asked for in 1h0m0s`},
+		}, {
+			"calls of a workflow without the plugin", keyed("i/prod/order-42/run-1/5/7000000011/Charge", "order-42"),
+			doctor.Options{}, map[string]string{"workflow-side": `1 records of Charge, made by workflows since yesterday, have a key that ends with their scheduling, such as "i/prod/`},
+		}, {
+			"local calls of a workflow without the plugin, under a prefix", keyed("eu:il/prod/order-42/run-1/5/7000000011/Charge", "order-42"),
+			doctor.Options{}, map[string]string{"workflow-side": `such as "eu:il/prod/`},
+		}, {
+			"calls of a workflow without the plugin, until it got one",
+			func(t *testing.T, link string) {
+				keyed("i/prod/order-42/run-1/5/7000000011/Charge", "order-42")(t, link)
+				execute(t, link, `UPDATE idempotency_records SET created_at = now() - interval '25h';
+					INSERT INTO idempotency_maintenance VALUES ('evict', now(), now(), 0, 'c')`)
+			},
+			doctor.Options{}, nil,
+		}, {
+			"calls of all other kinds",
+			func(t *testing.T, link string) {
+				for key, workflow := range map[string]string{
+					"s/prod/charge-42/act-run-1/Charge": "", "sd/prod/charge-42/act-run-1/Charge/i": "", "b/i/Charge/i": "order-42",
+					"w/i/i/0/Charge/1": "order-42", "il:w/i/i/0/Charge/1": "order-42", "i:b/i/Charge/i": "order-42",
+				} {
+					keyed(key, workflow)(t, link)
+				}
+			},
+			doctor.Options{}, nil,
 		}, {
 			"a large table", func(*testing.T, string) {},
 			doctor.Options{MaxBytes: 1}, map[string]string{"size": `takes 8.0 KiB and its indexes`},

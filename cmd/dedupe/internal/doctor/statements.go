@@ -147,6 +147,31 @@ FROM (
         (SELECT clock_timestamp() - $1::bigint * interval '1 microsecond' AS since) c
 ) f`
 
+// kindsSQL finds the beginnings that keys have, a prefix and a kind, by one look into
+// the primary key for each: what follows the separator, which is '/', sorts before '0'.
+// Keys that were not made by the library may have more beginnings than it looks for.
+const kindsSQL = `
+WITH RECURSIVE kinds (kind, n) AS (
+    (SELECT split_part(r.key, '/', 1), 1 FROM {records} r ORDER BY r.key LIMIT 1)
+    UNION ALL
+    SELECT split_part(f.key, '/', 1), k.n + 1
+    FROM kinds k
+    CROSS JOIN LATERAL (SELECT r.key FROM {records} r WHERE r.key >= (k.kind || '0') COLLATE "C" ORDER BY r.key LIMIT 1) f
+    WHERE k.n < $1::bigint
+)
+SELECT k.kind FROM kinds k WHERE k.kind ~ '(^|:)il?$'`
+
+// headerlessSQL counts what is young among the first keys of one beginning.
+const headerlessSQL = `
+SELECT r.activity_type, count(*), min(r.key)
+FROM (SELECT r.activity_type, r.key, r.created_at, r.workflow_id FROM {records} r
+      WHERE r.key >= ($1::text || '/') COLLATE "C" AND r.key < ($1::text || '0') COLLATE "C"
+      ORDER BY r.key LIMIT $2::bigint) r
+WHERE r.workflow_id <> '' AND r.created_at > clock_timestamp() - interval '1 day'
+GROUP BY r.activity_type
+ORDER BY 2 DESC, 1
+LIMIT 5`
+
 // retentionSQL finds, for each activity type in a sample, the shortest time for
 // which a record was kept from its start: the policy's retention and what was
 // left of its first attempt.
