@@ -50,9 +50,11 @@ type Counts struct {
 	// Live counts those in progress that an execution owns, or that are pending.
 	Live int64
 	// PastLease counts those in progress whose lease is over: their executions
-	// died or gave up, and nobody has tried again.
+	// died or gave up, or nobody outside has completed them in time, and nobody has
+	// tried again.
 	PastLease int64
-	// Pending counts those that somebody outside completes.
+	// Pending counts those in progress that somebody outside completes, be their
+	// lease live or over.
 	Pending int64
 	// Held counts those that wait for an operator.
 	Held int64

@@ -124,7 +124,7 @@ func printStats(out io.Writer, st store.Stats) error {
 	}
 	t := st.Total
 	line("records", "%s%d", about, t.Records)
-	line("in progress", "%s%d: %d owned (%d of them pending), %d past their lease", about, t.InProgress, t.Live, t.Pending, t.PastLease)
+	line("in progress", "%s%d, %d of them pending: %d owned, %d past their lease", about, t.InProgress, t.Pending, t.Live, t.PastLease)
 	line("completed", "%s%d, %d of them without their result", about, t.Completed, t.Tombstones)
 	line("failed", "%s%d", about, t.Failed)
 	line("held", "%d, the oldest since %s", st.Held, since(st.OldestHeld, st.At))
