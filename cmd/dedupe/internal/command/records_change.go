@@ -58,6 +58,9 @@ type request struct {
 	change store.Change
 	// says is what comes of it, for people.
 	says []string
+	// warns says on standard error what is wrong with changing these records; nil:
+	// nothing ever is.
+	warns func(io.Writer, report)
 	// apply carries changes out.
 	apply func(context.Context, store.Admin, store.Order, []store.Change) ([]store.Resolved, error)
 }
@@ -85,6 +88,9 @@ func (f *changeFlags) run(c *cobra.Command, env Env, flags *adminFlags, keys []s
 	report := report{Verb: r.change.Named(), Digest: digest(r.change), DryRun: !f.yes, Says: r.says}
 	if err := f.gather(c.Context(), a, keys, p, r.change, &report); err != nil {
 		return err
+	}
+	if r.warns != nil {
+		r.warns(env.Err, report)
 	}
 	var failed error
 	if f.yes {

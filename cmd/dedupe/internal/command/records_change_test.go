@@ -107,7 +107,13 @@ func TestRecordsChange(t *testing.T) {
 
 	t.Run("fail stores a final failure", func(t *testing.T) {
 		r := b.hold(reservation("fail", "1"))
-		do(command.ExitOK, "fail", r.Key, "--message", "refused by hand", "--type", "Manual", "--yes")
+		const warning = "warning: 1 of 1 records: held"
+		dry := do(command.ExitOK, "fail", r.Key, "--message", "refused by hand", "--output", "json")
+		require.Contains(t, dry.err, warning, "the activity has had its failure")
+		require.NotContains(t, dry.out, warning, "a plan is JSON")
+		require.Contains(t, do(command.ExitOK, "fail", r.Key, "--message", "refused by hand", "--type", "Manual", "--yes").err, warning)
+		gone := b.end(reservation("fail", "2"), store.Settlement{Outcome: store.OutcomeRelease, EffectPossible: true})
+		require.Empty(t, do(command.ExitOK, "fail", gone.Key, "--message", "no", "--yes").err, "its next attempt gets it")
 		record := b.get(r.Key)
 		require.True(t, record.NonRetryable)
 		require.Contains(t, b.run(command.ExitOK, "records", "show", r.Key, "--result").out, "Manual: refused by hand (not retryable)")
