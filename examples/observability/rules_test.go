@@ -84,7 +84,7 @@ func tellsEffects(e parser.Expr) bool {
 	told, all := 0, 0
 	parser.Inspect(e, func(node parser.Node, path []parser.Node) error {
 		s, ok := node.(*parser.VectorSelector)
-		if !ok {
+		if !ok || !slices.Contains(declared()[s.Name], "source") {
 			return nil
 		}
 		all++
@@ -133,6 +133,7 @@ func TestAlerts(t *testing.T) {
 	for _, must := range []string{
 		"dedupe_held", "dedupe_settle_failed_total", "dedupe_stale_write_rejected_total", "dedupe_unprotected_total",
 		"dedupe_store_latency_seconds_count", "dedupe_eviction_pass_total", "dedupe_lease_renewal_total",
+		"dedupe_completion_total",
 	} {
 		require.True(t, watched[must], "nobody is told of %s", must)
 	}

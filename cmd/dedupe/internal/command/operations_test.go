@@ -32,7 +32,7 @@ const page = "../../../../docs/operations.md"
 // block, in order.
 func TestOperationsPage(t *testing.T) {
 	t.Parallel()
-	hangs := make(chan struct{}, 1)
+	hangs, waits := make(chan struct{}, 1), make(chan struct{}, 1)
 	s := openShop(t, func(ctx context.Context, body int) error {
 		id := sdkactivity.GetInfo(ctx).WorkflowExecution.ID
 		switch {
@@ -45,18 +45,24 @@ func TestOperationsPage(t *testing.T) {
 			hangs <- struct{}{}
 			<-ctx.Done()
 			return ctx.Err()
+		case strings.HasSuffix(id, "-50"):
+			waits <- struct{}{}
+			return sdkactivity.ErrResultPending
 		}
 		return errors.New("timeout talking to the provider")
 	})
 	s.work()
 	w := &walk{shop: s, dir: t.TempDir(), env: map[string]string{}, marks: map[string]string{}}
-	for _, n := range []string{"42", "43", "44", "45"} {
+	for _, n := range []string{"42", "43", "44", "45", "49"} {
 		s.held(w.real("order-" + n))
 	}
 	require.NoError(t, s.start(w.real("order-47")).Get(t.Context(), nil))
 	lost := s.start(w.real("order-48"))
 	require.Error(t, lost.Get(t.Context(), nil), "there is no time left for another attempt")
 	require.Equal(t, store.StatusFailed, s.get(keyOf(lost.GetID())).Status)
+	awaited := s.start(w.real("order-50"))
+	<-waits
+	s.abandoned(awaited.GetID())
 	hung := s.start(w.real("order-46"))
 	<-hangs
 
@@ -73,17 +79,28 @@ func TestOperationsPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(completion), "# bash completion")
 	var got receipt
-	for order, want := range map[string]receipt{"order-42": {"ch_7"}, "order-43": {"from the body"}} {
+	for order, want := range map[string]receipt{"order-42": {"ch_7"}, "order-43": {"from the body"}, "order-49": {"not charged"}} {
 		require.NoError(t, s.client.GetWorkflow(t.Context(), w.real(order), "").Get(t.Context(), &got))
 		require.Equal(t, want, got)
+		require.Equal(t, 1, s.confirmed(w.real(order)), "a reset to the charge repeats nothing before it")
 	}
 	require.Len(t, s.sent(w.real("order-42")), 1)
 	require.Len(t, s.sent(w.real("order-43")), 2)
+	require.Len(t, s.sent(w.real("order-49")), 1)
 	for _, order := range []string{"order-44", "order-45"} {
 		require.False(t, s.get(keyOf(w.real(order))).Held)
 	}
 	require.NoError(t, hung.Get(t.Context(), nil))
 	require.Equal(t, store.TombstonePurged, s.get(keyOf(w.real("order-47"))).Tombstone)
+}
+
+// abandoned leaves a pending call as nobody outside has completed it: its workflow is
+// closed, and its lease over.
+func (s *shop) abandoned(id string) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool { return s.get(keyOf(id)).Pending }, time.Minute, 10*time.Millisecond)
+	require.NoError(s.t, s.client.TerminateWorkflow(s.t.Context(), id, "", "nobody waits for it"))
+	psql(s.t, s.url, `UPDATE idempotency_records SET lease_ms = 1, lease_expires_at = clock_timestamp() - interval '2min' WHERE key = '`+keyOf(id)+`'`)
 }
 
 // walk is a shell that knows the few commands of the page.
@@ -227,8 +244,11 @@ func (w *walk) command(line string) string {
 		out.WriteString(text + "\n")
 	case "temporal":
 		require.Equal(w.t, []string{"workflow", "reset", "--workflow-id"}, words[1:4])
-		require.Equal(w.t, []string{"--type", "FirstWorkflowTask", "--reason"}, words[5:8])
-		require.NoError(w.t, w.reset(words[4]).Get(w.t.Context(), nil))
+		require.Equal(w.t, "--event-id", words[5])
+		_, charge := w.tasks(words[4])
+		require.Equal(w.t, fmt.Sprint(charge), words[6])
+		require.Equal(w.t, "--reason", words[7])
+		require.NoError(w.t, w.resetTo(words[4], charge).Get(w.t.Context(), nil))
 	case "dedupe":
 		require.NotEmpty(w.t, w.env["DATABASE_URL"], "the page sets it")
 		code = command.Run(w.t.Context(), words[1:], command.Env{

@@ -39,6 +39,7 @@ type shop struct {
 
 	mu   sync.Mutex
 	keys map[string][]dedupe.ProviderKey // of the bodies that ran, by order
+	told map[string]int                  // how many confirmations an order's customer has got
 	fate func(ctx context.Context, attempt int) error
 }
 
@@ -46,7 +47,7 @@ type shop struct {
 // success.
 func openShop(t *testing.T, fate func(ctx context.Context, body int) error) *shop {
 	t.Helper()
-	s := &shop{bundle: setup(t), id: uuid.NewString()[:8], keys: map[string][]dedupe.ProviderKey{}, fate: fate}
+	s := &shop{bundle: setup(t), id: uuid.NewString()[:8], keys: map[string][]dedupe.ProviderKey{}, told: map[string]int{}, fate: fate}
 	plugin, err := dedupe.NewPlugin(dedupe.Options{
 		Store: s.store, Policies: dedupe.Policies{"ChargePayment": {Takeover: dedupe.Refuse}}, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -65,6 +66,7 @@ func (s *shop) work() (stop func()) {
 	s.t.Helper()
 	w := sdkworker.New(s.client, s.id, sdkworker.Options{WorkerStopTimeout: 5 * time.Second})
 	w.RegisterWorkflowWithOptions(order, workflow.RegisterOptions{Name: "Order"})
+	w.RegisterActivityWithOptions(s.confirm, sdkactivity.RegisterOptions{Name: "SendConfirmation"})
 	w.RegisterActivityWithOptions(s.charge, sdkactivity.RegisterOptions{Name: "ChargePayment"})
 	require.NoError(s.t, w.Start())
 	stop = sync.OnceFunc(w.Stop)
@@ -72,18 +74,36 @@ func (s *shop) work() (stop func()) {
 	return stop
 }
 
-// order is a workflow that charges once.
+// order is a workflow that confirms, without a policy, and then charges once.
 func order(ctx workflow.Context) (receipt, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 40 * time.Second,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 50 * time.Millisecond},
 	})
 	var r receipt
+	if err := workflow.ExecuteActivity(ctx, "SendConfirmation").Get(ctx, nil); err != nil {
+		return r, err
+	}
 	err := workflow.ExecuteActivity(ctx, "ChargePayment", 100).Get(ctx, &r)
 	return r, err
 }
 
-// charge is the activity.
+// confirm is an activity without a policy.
+func (s *shop) confirm(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told[sdkactivity.GetInfo(ctx).WorkflowExecution.ID]++
+	return nil
+}
+
+// confirmed is how many confirmations an order's customer has got.
+func (s *shop) confirmed(id string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.told[id]
+}
+
+// charge is the activity that has one.
 func (s *shop) charge(ctx context.Context, _ int) (receipt, error) {
 	id := sdkactivity.GetInfo(ctx).WorkflowExecution.ID
 	s.mu.Lock()
@@ -122,21 +142,36 @@ func (s *shop) held(id string) client.WorkflowRun {
 	return run
 }
 
-// reset runs an order again from its first workflow task.
-func (s *shop) reset(id string) client.WorkflowRun {
+// tasks are the event IDs at which an order's workflow tasks were completed; charge is
+// the one of them that has scheduled its charge.
+func (s *shop) tasks(id string) (completed []int64, charge int64) {
 	s.t.Helper()
-	first := int64(0)
 	events := s.client.GetWorkflowHistory(s.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		e, err := events.Next()
 		require.NoError(s.t, err)
-		if first == 0 && e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-			first = e.GetEventId()
+		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			completed = append(completed, e.GetEventId())
+		}
+		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == "ChargePayment" {
+			charge = a.GetWorkflowTaskCompletedEventId()
 		}
 	}
+	return completed, charge
+}
+
+// reset runs an order again from the workflow task that has scheduled its charge.
+func (s *shop) reset(id string) client.WorkflowRun {
+	s.t.Helper()
+	_, charge := s.tasks(id)
+	return s.resetTo(id, charge)
+}
+
+func (s *shop) resetTo(id string, event int64) client.WorkflowRun {
+	s.t.Helper()
 	r, err := s.client.ResetWorkflowExecution(s.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
-		Reason: "resolved", RequestId: uuid.NewString(), WorkflowTaskFinishEventId: first,
+		Reason: "resolved", RequestId: uuid.NewString(), WorkflowTaskFinishEventId: event,
 	})
 	require.NoError(s.t, err)
 	return s.client.GetWorkflow(s.t.Context(), id, r.GetRunId())
@@ -186,6 +221,34 @@ func TestResolvedCallsDoWhatTheVerbSays(t *testing.T) {
 			sent := s.sent(id)
 			require.Len(t, sent, c.bodies)
 			require.Equal(t, c.same, sent[0] == sent[len(sent)-1], "the provider key")
+		})
+	}
+
+	// What docs/operations.md says of the points to which a workflow can be reset.
+	for name, c := range map[string]struct {
+		point         func(tasks []int64, charge int64) int64
+		unknown       bool
+		confirmations int
+	}{
+		"the task that has scheduled the call": {func(_ []int64, charge int64) int64 { return charge }, false, 1},
+		"FirstWorkflowTask":                    {func(tasks []int64, _ int64) int64 { return tasks[0] }, false, 2},
+		"LastWorkflowTask":                     {func(tasks []int64, _ int64) int64 { return tasks[len(tasks)-1] }, true, 1},
+	} {
+		t.Run("complete, and reset to "+name, func(t *testing.T) {
+			t.Parallel()
+			id := strings.Join([]string{"order", s.id, strings.ReplaceAll(name, " ", "-")}, "-")
+			s.held(id)
+			verb(id, "complete", "--no-result")
+			err := s.resetTo(id, c.point(s.tasks(id))).Get(t.Context(), nil)
+			if c.unknown {
+				var app *temporal.ApplicationError
+				require.ErrorAs(t, err, &app)
+				require.Equal(t, dedupe.ErrTypeOutcomeUnknown, app.Type(), "the answer that it has got stands in the history")
+			} else {
+				require.NoError(t, err)
+			}
+			require.Len(t, s.sent(id), 1)
+			require.Equal(t, c.confirmations, s.confirmed(id))
 		})
 	}
 
