@@ -114,7 +114,7 @@
 //	------------------------------------------  -------------------------  ----------------------------------------------
 //	key reused for a different request          ErrTypeConflict            final: give the calls step keys, or count them by arguments
 //	workflow ID used again after it closed      ErrTypeOtherExecution      final: new workflow ID, another Scope, or OnOtherExecution
-//	effect possible, policy forbids a rerun     ErrTypeOutcomeUnknown      final: look at the provider, then `dedupe records release`, `complete` or `fail`
+//	effect possible, policy forbids a rerun     ErrTypeOutcomeUnknown      final: look at the provider, then `dedupe records complete` or `release`, and reset
 //	another execution owns the call             ErrTypeInFlight            retried: nothing
 //	another execution took the call over        ErrTypeLeaseLost           retried: nothing; often: give the database more room
 //	InTx lost against a concurrent transaction  ErrTypeSerialization       retried: nothing
