@@ -63,6 +63,19 @@ func TestFindKeysFindsEveryCallOfAWorkflow(t *testing.T) {
 			named = false
 		}
 		key := activity.Identify(prefix, i, facts, activity.Policy{Scope: scope})
+		if rapid.Bool().Draw(t, "an effect") {
+			of := key
+			path := rapid.SliceOfN(names("effect"), 1, 3).Draw(t, "path")
+			key = activity.EffectKey(prefix, i, facts, activity.Policy{Scope: scope}, path...)
+			if !within(key, activity.EffectKeys(of)) || within(of, activity.EffectKeys(of)) {
+				t.Fatalf("effect %q of %q", key, of)
+			}
+			if !activity.IsEffectKey(key) || activity.EffectKeys(key) != nil {
+				t.Fatalf("effect %q is none", key)
+			}
+		} else if activity.IsEffectKey(key) {
+			t.Fatalf("key %q is no effect's", key)
+		}
 
 		found := activity.FindKeys(prefix, i.Namespace, i.WorkflowExecution.ID, i.ActivityType.Name)
 		if within(key, found.Workflow) != named || within(key, found.Others) == named {
@@ -85,12 +98,27 @@ func TestFindKeysFindsEveryCallOfAWorkflow(t *testing.T) {
 func TestFindKeysReadsNoMoreThanItMust(t *testing.T) {
 	t.Parallel()
 	found := activity.FindKeys("eu", "prod", "order-42", "Charge")
-	require.Len(t, found.Workflow, 8)
+	require.Len(t, found.Workflow, 16)
 	require.Equal(t, store.KeysWithPrefix("eu:w/prod/order-42/"), found.Workflow[0])
 	require.Contains(t, found.Others, store.KeysWithPrefix("eu:b/prod/Charge/"))
+	require.Contains(t, found.Others, store.KeysWithPrefix("eu:bd/prod/Charge/"))
 	require.Contains(t, activity.FindKeys("", "prod", "x", "").Others, store.KeysWithPrefix("b/prod/"))
-	require.Len(t, activity.FindKeys("", "prod", strings.Repeat("w", 600), "Charge").Workflow, 8, "an overlong ID stands as its digest only")
-	require.Len(t, activity.FindKeys("", "prod", strings.Repeat("w", 100), "Charge").Workflow, 16, "a long one as either")
+	require.Len(t, activity.FindKeys("", "prod", strings.Repeat("w", 600), "Charge").Workflow, 16, "an overlong ID stands as its digest only")
+	require.Len(t, activity.FindKeys("", "prod", strings.Repeat("w", 100), "Charge").Workflow, 32, "a long one as either")
+}
+
+func TestEffectKeys(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []store.KeyRange{store.KeysWithPrefix("eu:wcld/prod/a%2Fb/0/Charge/1/")}, activity.EffectKeys("eu:wcl/prod/a%2Fb/0/Charge/1"))
+	require.Equal(t, []store.KeyRange{store.KeysWithPrefix("bd/prod/Charge/invoice-7/")}, activity.EffectKeys("b/prod/Charge/invoice-7"))
+	require.Len(t, activity.EffectKeys("w/prod/"+strings.Repeat("o", 100)+"/0/Charge/1"), 2, "a long part may stand as its digest beside the effect's name")
+	for _, key := range []string{"", "k", "w", "w/", "x/prod/order-42", "a:b:w/prod/x", "wd/prod/order-42/0/Charge/1/charge", "d/x"} {
+		require.Empty(t, activity.EffectKeys(key), key)
+	}
+	require.True(t, activity.IsEffectKey("eu:wd/prod/order-42/0/Charge/1/charge"))
+	for _, key := range []string{"", "wd", "w/d/x", "dw/x", "xd/y"} {
+		require.False(t, activity.IsEffectKey(key), key)
+	}
 }
 
 func TestRecordProviderKey(t *testing.T) {

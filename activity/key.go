@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"net/url"
 	"strings"
 
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
@@ -63,6 +64,16 @@ func keyLength(parts []string) int {
 func digestPart(raw string) string {
 	sum := sha256.Sum256([]byte(raw))
 	return digestMark + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// digestEscaped is the digest of a part that stands escaped in a key. A part that is a
+// digest already stays one.
+func digestEscaped(part string) string {
+	raw, err := url.PathUnescape(part)
+	if err != nil || strings.HasPrefix(part, digestMark) {
+		return part
+	}
+	return digestPart(raw)
 }
 
 // escapePart percent-encodes what must not stand in a part: the separator, the

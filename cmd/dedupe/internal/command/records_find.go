@@ -10,7 +10,8 @@ func newRecordsFind(env Env, flags *adminFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "find --workflow ID --activity TYPE [--namespace NAME]",
 		Short: "Find the records of a workflow's calls of one activity type",
-		Long: `Find the records of a workflow's calls of one activity type.
+		Long: `Find the records of a workflow's calls of one activity type, and of the effects
+inside them (dedupe.Do), which have records of their own.
 
 Their keys are known from the workflow ID, but for business keys and for children
 without an ID of their own. The former are read from the index of keys at once;
