@@ -66,6 +66,14 @@ func newEntryJSON(e store.Entry) entryJSON {
 	return j
 }
 
+func newEntriesJSON(entries []store.Entry) []entryJSON {
+	list := make([]entryJSON, len(entries))
+	for i, e := range entries {
+		list[i] = newEntryJSON(e)
+	}
+	return list
+}
+
 // moment leaves out a time that is not there.
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {

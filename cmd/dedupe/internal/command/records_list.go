@@ -57,11 +57,7 @@ func listRecords(ctx context.Context, env Env, flags *adminFlags, output outputF
 
 // printEntries writes a list, and says on standard error what it lacks.
 func printEntries(env Env, output outputFlag, selects *selectFlags, entries []store.Entry, more bool) error {
-	list := make([]entryJSON, len(entries))
-	for i, e := range entries {
-		list[i] = newEntryJSON(e)
-	}
-	err := output.print(env.Out, list, func(out io.Writer) error {
+	err := output.print(env.Out, newEntriesJSON(entries), func(out io.Writer) error {
 		if len(entries) == 0 {
 			return nil
 		}

@@ -20,12 +20,15 @@ import (
 type shown struct {
 	entryJSON
 	// NextAttempt and NextScheduling say what the next attempts would get.
-	NextAttempt    string      `json:"next_attempt"`
-	NextScheduling string      `json:"next_scheduling"`
-	UI             string      `json:"ui,omitempty"`
-	Result         []payload   `json:"result,omitempty"`
-	Failure        []cause     `json:"failure,omitempty"`
-	Audit          []auditJSON `json:"audit"` // null where the user may not read it
+	NextAttempt    string    `json:"next_attempt"`
+	NextScheduling string    `json:"next_scheduling"`
+	UI             string    `json:"ui,omitempty"`
+	Result         []payload `json:"result,omitempty"`
+	Failure        []cause   `json:"failure,omitempty"`
+	// Effects are the records of the effects inside an activity (dedupe.Do).
+	Effects     []entryJSON `json:"effects"`
+	MoreEffects bool        `json:"more_effects"`
+	Audit       []auditJSON `json:"audit"` // null where the user may not read it
 }
 
 func newRecordsShow(env Env, flags *adminFlags) *cobra.Command {
@@ -36,8 +39,9 @@ func newRecordsShow(env Env, flags *adminFlags) *cobra.Command {
 		Use:   "show KEY",
 		Short: "Show all that is known about a record, and what the next attempt would get",
 		Long: `Show all that is known about a record: how it stands, whose it is and for how
-long, what the next attempt would get, which key the provider knows, what operators
-have done before, and where the workflow is in Temporal's UI.
+long, what the next attempt would get, which key the provider knows, the records of the
+effects inside it (dedupe.Do) with theirs, what operators have done before, and where
+the workflow is in Temporal's UI.
 
 Its result or failure is read and printed with --result only: JSON and protocol
 buffers as text, everything else by its encoding and size. What the client has
@@ -93,7 +97,11 @@ func show(ctx context.Context, env Env, a *admin, key string, output outputFlag,
 		return fmt.Errorf("%w: key %q: `dedupe records find` looks by workflow", store.ErrNotFound, key)
 	}
 	e := entries[0]
-	s := shown{entryJSON: newEntryJSON(e), UI: link(ui, e), Audit: newTrailJSON(trail)}
+	effects, more, err := effectsOf(ctx, a, key)
+	if err != nil {
+		return err
+	}
+	s := shown{entryJSON: newEntryJSON(e), UI: link(ui, e), Effects: newEntriesJSON(effects), MoreEffects: more, Audit: newTrailJSON(trail)}
 	read := unread == nil
 	if !read {
 		s.Audit = nil
@@ -113,6 +121,9 @@ func show(ctx context.Context, env Env, a *admin, key string, output outputFlag,
 	}
 	return output.print(env.Out, s, func(out io.Writer) error {
 		if err := printShown(out, e, s, result); err != nil {
+			return err
+		}
+		if err := printEffects(out, effects); err != nil {
 			return err
 		}
 		if !read {
@@ -165,9 +176,12 @@ func printShown(out io.Writer, e store.Entry, s shown, result bool) error {
 	line("lineage", "%s", or(e.Lineage))
 	line("trace", "%s", or(e.TraceParent))
 	line("generation", "%d", e.Generation)
-	line("provider key", "%s, what dedupe.Key gave: the provider knows the call by it", s.ProviderKey)
+	line("provider key", "%s, what dedupe.Key gave %s: the provider knows the call by it", s.ProviderKey, whereKeyIs(e.Key))
 	if e.Status != store.StatusCompleted {
 		line("fresh key", "%s, after release --fresh-key", activity.RecordProviderKey(e.Key, e.Generation+1))
+	}
+	if len(s.Effects) > 0 {
+		line("effects", "%s, below: what was sent within dedupe.Do, the provider knows by their keys", countEffects(s))
 	}
 	line("result", "%s", outcome(e.HasResult || e.Status == store.StatusCompleted && e.Tombstone == "", e.ResultSize, result))
 	line("failure", "%s", outcome(e.FailureSize > 0, e.FailureSize, result))
