@@ -77,6 +77,10 @@ var rules = []rule{
 		why: "a pooler is looked for with two connections, whatever they are for",
 	},
 	{
+		layer: "internal/rowsecurity", never: anyOther,
+		why: "what Postgres hides is asked in SQL, and whoever asks has a connection",
+	},
+	{
 		layer: "internal/localpg/...", may: []string{"internal/..."},
 		why: "a helper that runs Postgres talks to Postgres, and knows no records",
 	},

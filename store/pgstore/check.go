@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/rowsecurity"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
@@ -16,11 +17,12 @@ type state struct {
 	settings          settings
 	version           int
 	lacks             *string // privileges
+	hidden            *string // tables with rows that the user does not see
 	table             bool
 }
 
 // Check tells whether the database answers within the call's time, takes writes, has
-// the tables that this release knows, and gives its sessions no setting that the
+// the tables that this release knows, hides no rows of them from the user, and gives its sessions no setting that the
 // pool's query exec mode cannot stand. Its errors are
 // [store.ErrUnavailable] and [store.ErrSchema], and say what to do.
 func (s *Store) Check(ctx context.Context) error {
@@ -65,12 +67,16 @@ func (s *Store) look(ctx context.Context) (st state, err error) {
 		return st, err
 	}
 	tables, privileges := s.options.privileges()
+	tables, privileges = append(tables, s.options.name(versionTable)), append(privileges, "SELECT")
 	err = query(ctx, s.pool, s.sql.checkSchema, []any{s.sql.records, tables, privileges}, func(rows pgx.Rows) error {
-		return rows.Scan(&st.version, &st.lacks, &st.table)
+		return rows.Scan(&st.version, &st.lacks, &st.table, &st.hidden)
 	})
 	switch {
 	case err != nil:
 		return st, err
+	case st.hidden != nil: // the version too, perhaps
+		return st, fmt.Errorf("%w: row security keeps the database user from rows of %s: %s",
+			store.ErrUnavailable, *st.hidden, rowsecurity.Remedy("the table"))
 	case st.version < SchemaVersion:
 		return st, fmt.Errorf("%w: the tables have version %d, this release needs %d: %s",
 			store.ErrSchema, st.version, SchemaVersion, s.options.remedy())

@@ -162,6 +162,23 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		})
 		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, `the database user lacks INSERT on "idempotency_records", UPDATE on "idempotency_records", DELETE on "idempotency_records", SELECT on "idempotency_server"`)
 		requireStore(t, pool, pgstore.Options{ReadOnly: true})
+
+		const active = `row security keeps the database user from rows of "idempotency_records": ALTER TABLE`
+		execute(t, owner, `GRANT ALL ON ALL TABLES IN SCHEMA public TO `+role+`; ALTER TABLE idempotency_records ENABLE ROW LEVEL SECURITY`)
+		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, active)
+		requireRefused(t, pool, pgstore.Options{ReadOnly: true}, store.ErrUnavailable, active)
+		requireStore(t, owner, pgstore.Options{}) // who owns a table has all its rows
+		execute(t, owner, `CREATE POLICY part ON idempotency_records USING (namespace = 'default')`)
+		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, active)
+		execute(t, owner, `CREATE POLICY reads ON idempotency_records FOR SELECT TO `+role+` USING (true)`)
+		requireStore(t, pool, pgstore.Options{ReadOnly: true})
+		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, active)
+		execute(t, owner, `CREATE POLICY whole ON idempotency_records TO `+role+` USING (true) WITH CHECK (true)`)
+		requireStore(t, pool, pgstore.Options{})
+		execute(t, owner, `CREATE POLICY limits ON idempotency_records AS RESTRICTIVE USING (attempt > 0)`)
+		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, active)
+		execute(t, owner, `DROP POLICY limits ON idempotency_records; ALTER TABLE idempotency_schema ENABLE ROW LEVEL SECURITY`)
+		requireRefused(t, pool, pgstore.Options{}, store.ErrUnavailable, `rows of "idempotency_schema"`)
 	})
 }
 

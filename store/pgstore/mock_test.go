@@ -64,7 +64,7 @@ func (m mock) expect(name string) *pgxmock.ExpectedQuery {
 func (m mock) store(options pgstore.Options) *pgstore.Store {
 	m.Helper()
 	m.expect("session").WillReturnRows(sessionRow(false, false))
-	m.expect("schema").WillReturnRows(pgxmock.NewRows([]string{"version", "lacks", "table"}).AddRow(1, nil, true))
+	m.expect("schema").WillReturnRows(pgxmock.NewRows([]string{"version", "lacks", "table", "hidden"}).AddRow(1, nil, true, nil))
 	s, err := pgstore.New(m.Context(), m.PgxPoolIface, options)
 	require.NoError(m, err)
 	m.Cleanup(func() { require.NoError(m, m.ExpectationsWereMet()) })

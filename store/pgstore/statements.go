@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/rowsecurity"
 )
 
 // Every statement of the store stands here. They take one array for each column
@@ -401,12 +403,14 @@ SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on',
     current_setting('standard_conforming_strings'), pg_client_encoding()::text, current_setting('server_encoding')`
 
 // checkSchemaSQL tells the version of the tables, which privileges the user lacks,
-// and whether the records stand in a table: a row of a view has no place to find it by.
-const checkSchemaSQL = `
+// whether the records stand in a table (a row of a view has no place to find it by), and
+// which tables hide rows from the user.
+var checkSchemaSQL = `
 SELECT coalesce(max(v.version), 0),
     (SELECT string_agg(w.privilege || ' on ' || w.name, ', ')
      FROM unnest($2::text[], $3::text[]) w (name, privilege) WHERE NOT has_table_privilege(w.name, w.privilege)),
-    (SELECT c.relkind IN ('r', 'p') FROM pg_class c WHERE c.oid = $1::text::regclass)
+    (SELECT c.relkind IN ('r', 'p') FROM pg_class c WHERE c.oid = $1::text::regclass),
+    (SELECT string_agg(h.name, ', ') FROM (` + rowsecurity.HiddenSQL(`unnest($2::text[], $3::text[])`) + `) h)
 FROM {version} v`
 
 // statements are the statements with the names of the tables in them.

@@ -62,8 +62,8 @@ var checks = []Check{
 	},
 	{
 		Name: "privileges", Severity: Fails, needs: needsTables, run: checkPrivileges,
-		Looks:  "the role may read and write the records, idempotency_maintenance and idempotency_server, and read idempotency_schema",
-		Remedy: "GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_records, idempotency_maintenance, SELECT, INSERT ON idempotency_server, SELECT ON idempotency_schema and USAGE on their schema to the workers' role",
+		Looks:  "the role may read and write the records, idempotency_maintenance and idempotency_server, and read idempotency_schema, and row security keeps no row of them from it",
+		Remedy: "GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_records, idempotency_maintenance, SELECT, INSERT ON idempotency_server, SELECT ON idempotency_schema and USAGE on their schema to the workers' role; turn row security off, or give the role a policy without a condition",
 	},
 	{
 		Name: "operator-privileges", Severity: Warns, needs: needsTables, run: checkOperatorPrivileges,

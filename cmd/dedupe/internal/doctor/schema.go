@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/rowsecurity"
 	"github.com/seed5aa7bdf6/temporal-dedupe/migrations"
 	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
 )
@@ -76,7 +77,8 @@ type grant struct {
 	privileges []string
 }
 
-// lacking says which privileges the role lacks on tables that are there.
+// lacking says which privileges the role lacks on tables that are there, and which of
+// them it has without their rows.
 func (e *exam) lacking(ctx context.Context, grants ...grant) (findings []string, err error) {
 	for _, g := range grants {
 		lacks, err := e.lines(ctx, privilegesSQL, g.table, g.privileges)
@@ -85,6 +87,13 @@ func (e *exam) lacking(ctx context.Context, grants ...grant) (findings []string,
 		}
 		for _, privilege := range lacks {
 			findings = append(findings, fmt.Sprintf("the role lacks %s on %s", privilege, g.table))
+		}
+		hidden, err := e.lines(ctx, hiddenSQL, g.table, g.privileges)
+		if err != nil {
+			return nil, err
+		}
+		for _, table := range hidden {
+			findings = append(findings, fmt.Sprintf("row security keeps the role from rows of %s: %s", table, rowsecurity.Remedy(table)))
 		}
 	}
 	return findings, nil

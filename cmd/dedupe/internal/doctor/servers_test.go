@@ -234,6 +234,13 @@ func TestPrivileges(t *testing.T) {
 	}, result(t, report, "privileges").Findings)
 	require.Equal(t, []string{`the role lacks INSERT on "public"."idempotency_audit"`}, result(t, report, "operator-privileges").Findings)
 
+	execute(t, link, `GRANT ALL ON ALL TABLES IN SCHEMA public TO `+role+`; ALTER TABLE idempotency_records ENABLE ROW LEVEL SECURITY`)
+	require.Equal(t, []string{`row security keeps the role from rows of "public"."idempotency_records": ALTER TABLE "public"."idempotency_records" ` +
+		`DISABLE ROW LEVEL SECURITY, or CREATE POLICY … ON "public"."idempotency_records" TO the role USING (true) WITH CHECK (true)`},
+		result(t, examine(t, doctor.Options{DatabaseURL: with(t, link, "role", role)}), "privileges").Findings)
+	execute(t, link, `CREATE POLICY workers ON idempotency_records USING (true)`)
+	requireFindings(t, examine(t, doctor.Options{DatabaseURL: with(t, link, "role", role)}), nil)
+
 	execute(t, link, `REVOKE SELECT ON idempotency_records FROM `+role)
 	r := result(t, examine(t, doctor.Options{DatabaseURL: with(t, link, "role", role)}), "leases")
 	require.Equal(t, doctor.Unknown, r.Status)

@@ -1,6 +1,10 @@
 package doctor
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/rowsecurity"
+)
 
 // Every statement of the doctor stands here. Nothing but the names of the tables
 // and the limits of time is ever put into them. clock_timestamp() is unqualified
@@ -32,6 +36,9 @@ const privilegesSQL = `
 SELECT p FROM unnest($2::text[]) p
 WHERE to_regclass($1::text) IS NOT NULL AND NOT has_table_privilege($1::text, p)
 ORDER BY 1`
+
+// hiddenSQL names the table if it hides rows from the role.
+var hiddenSQL = rowsecurity.HiddenSQL(`(SELECT $1::text, unnest($2::text[]))`)
 
 // missingIndexesSQL names what a migration has created and is gone, or is there
 // and cannot be used.
