@@ -139,6 +139,36 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// A call that is refused for good is seen by nobody but its workflow.
+func TestEveryRefusalAlerts(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/telemetry.md")
+	require.NoError(t, err)
+	_, outcomes, _ := strings.Cut(string(page), "## Outcomes")
+	outcomes, _, _ = strings.Cut(outcomes, "\n## ")
+	text, err := os.ReadFile("alerts.yaml")
+	require.NoError(t, err)
+	groups, errs := rulefmt.Parse(text, false, model.UTF8Validation, promql, slog.New(slog.DiscardHandler))
+	require.Empty(t, errs)
+	i := slices.IndexFunc(groups.Groups[0].Rules, func(r rulefmt.Rule) bool { return r.Alert == "DedupeRefused" })
+	expr, err := promql.ParseExpr(groups.Groups[0].Rules[i].Expr)
+	require.NoError(t, err)
+
+	refusals := append(regexp.MustCompile("(?m)^\\| `(\\w+)` \\| Refused: ").FindAllStringSubmatch(outcomes, -1),
+		[]string{"", "fingerprint_unknown"}, []string{"", "record_version"}, []string{"", "result_too_large"}) // until somebody does something
+	require.Greater(t, len(refusals), 8)
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		if s, ok := node.(*parser.VectorSelector); ok {
+			for _, outcome := range refusals {
+				selected := slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == "outcome" && m.Matches(outcome[1]) })
+				// DedupeOutcomesHeld tells of the worklist.
+				require.Equal(t, outcome[1] != "outcome_unknown", selected, outcome[1])
+			}
+		}
+		return nil
+	})
+}
+
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("dashboard.json")
