@@ -33,6 +33,15 @@ type section struct {
 	path     string // as problems name it
 	at       position
 	settings map[string]setting
+	// partial: not all of the block could be read, and what is not among the settings
+	// may be what was meant.
+	partial bool
+}
+
+// knows tells whether it is known what the section says of a field, if anything.
+func (s section) knows(field string) bool {
+	_, says := s.settings[field]
+	return says || !s.partial
 }
 
 // setting is one value of a section.

@@ -7,21 +7,26 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
-// contradictions notes settings that are right alone and make no sense together.
+// contradictions notes settings that are right alone and make no sense together, among
+// those that could be read: a typo must not bring complaints of its consequences.
 func (r *reader) contradictions() {
-	r.contradictory(r.config.defaults, activity.Policy{})
-	var defaults activity.Policy
-	for _, s := range r.config.defaults.settings {
-		s.apply(&defaults)
-	}
+	r.contradictory(r.config.defaults, section{})
 	for _, s := range r.config.activities {
-		r.contradictory(s, defaults)
+		r.contradictory(s, r.config.defaults)
 	}
 }
 
-// contradictory looks at one section, on top of the policy that it begins with.
-// It reports only what a setting of the section itself takes part in.
-func (r *reader) contradictory(s section, p activity.Policy) {
+// contradictory looks at one section, on top of the defaults. It reports only what a
+// setting of the section itself takes part in.
+func (r *reader) contradictory(s, defaults section) {
+	var p activity.Policy
+	for _, one := range defaults.settings {
+		one.apply(&p)
+	}
+	knows := func(field string) bool {
+		_, says := s.settings[field]
+		return says || s.knows(field) && defaults.knows(field)
+	}
 	for _, one := range s.settings {
 		one.apply(&p)
 	}
@@ -46,7 +51,7 @@ func (r *reader) contradictory(s section, p activity.Policy) {
 		one, own := s.settings[d.name]
 		at, ownRetention := s.settings[retentionField]
 		switch {
-		case d.value <= retention:
+		case d.value <= retention, !knows(d.name), !knows(retentionField):
 		case own:
 			r.error.add(one.at, s.path+"."+d.name, "%v is longer than the %s of %v: the record could be gone before", d.value, retentionField, retention)
 		case ownRetention:

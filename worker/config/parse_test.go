@@ -64,6 +64,21 @@ func TestParseRefuses(t *testing.T) {
 		{"a wait beyond retention", "defaults:\n  retention: 1m\n  wait_limit: 2m\n", []string{"3:3: defaults.wait_limit: 2m0s is longer than the retention of 1m0s"}},
 		{"a timeout for a verifier that is not asked", "activities:\n  A:\n    takeover: refuse\n    verify_timeout: 3s\n", []string{"4:5: activities.A.verify_timeout: does nothing under takeover refuse (line 3)"}},
 		{
+			"contradictions beside what cannot be read", "activities:\n  A:\n    takeover: Refuse\n  B:\n    max_overrun: 200h\n  C:\n    off: true\n    takeover: refuse\n",
+			[]string{"3:15: activities.A.takeover", "5:5: activities.B.max_overrun: 200h0m0s is longer", "8:5: activities.C.takeover: does nothing"},
+		},
+		{
+			"no contradiction to what may have been meant", "activities:\n  A:\n    max_overrun: 200h\n    retention: 30d\n  B:\n    wait_limit: 200h\n    retenion: 300h\n",
+			[]string{"4:16: activities.A.retention", "7:5: activities.B.retenion: no such field"},
+		},
+		{
+			"no contradiction to defaults that cannot be read", "defaults:\n  retention: 30d\nactivities:\n  A:\n    max_overrun: 200h\n  B:\n    retention: 1h\n    wait_limit: 2h\n",
+			[]string{"2:14: defaults.retention", "8:5: activities.B.wait_limit: 2h0m0s is longer"},
+		},
+		{
+			"what a block that is none may have said", "defaults: [1]\nactivities:\n  A:\n    max_overrun: 200h\n", []string{"1:11: defaults: is a list"},
+		},
+		{
 			"many things, all of them at once", "defaults:\n  scope: galaxy\n  ttl: 1h\nactivities:\n  A:\n    retention: 7d\n  A: {}\n",
 			[]string{"2:10: defaults.scope", "3:3: defaults.ttl", "6:16: activities.A.retention", "7:3: activities.A: stands twice"},
 		},

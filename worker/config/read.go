@@ -65,9 +65,7 @@ func (r *reader) read(text []byte) {
 	if blocks == 0 && len(r.error.Problems) == 0 {
 		r.error.add(start, "", "the file says nothing: give it a block %q or %q", activitiesKey, defaultsKey)
 	}
-	if len(r.error.Problems) == 0 {
-		r.contradictions()
-	}
+	r.contradictions()
 }
 
 // syntax notes what keeps the text from being YAML.
@@ -104,6 +102,7 @@ func (r *reader) section(name, path string, at position, block ast.Node) section
 	if _, empty := block.(*ast.NullNode); empty && name != "" {
 		return s
 	}
+	before := len(r.error.Problems)
 	r.entries(block, path, at, func(key string, at position, value ast.Node) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == key })
 		switch {
@@ -126,6 +125,7 @@ func (r *reader) section(name, path string, at position, block ast.Node) section
 		}
 		s.settings[key] = setting{at: at, apply: apply}
 	})
+	s.partial = len(r.error.Problems) > before
 	return s
 }
 
