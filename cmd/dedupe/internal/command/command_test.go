@@ -45,7 +45,7 @@ func TestUsage(t *testing.T) {
 		"an argument too many":           {[]string{"migrate", "up", "now"}, `dedupe: "dedupe migrate up" takes no arguments, but was given "now"`},
 		"no steps":                       {[]string{"migrate", "up", "--steps", "0"}, "dedupe: --steps must be 1 or more, not 0"},
 		"steps back to nowhere":          {[]string{"migrate", "down", "--steps", "-1"}, "dedupe: --steps must be 1 or more, not -1"},
-		"down without consent":           {[]string{"migrate", "down"}, "dedupe: migrate down drops data"},
+		"down without consent":           {[]string{"migrate", "down"}, "dedupe: migrate down drops data: every record and the audit trail; stop the workers"},
 		"an output format that is none":  {[]string{"migrate", "status", "-o", "xml"}, `dedupe: --output must be table or json, not "xml"`},
 		"a direction that is none":       {[]string{"migrate", "print", "left"}, `dedupe: the direction must be up or down, not "left"`},
 		"two directions":                 {[]string{"migrate", "print", "up", "down"}, `but was given "down" as well`},

@@ -38,6 +38,7 @@ func TestMigrate(t *testing.T) {
 
 		got = run(t, database, "migrate", "down")
 		require.Equal(t, command.ExitUsage, got.code)
+		require.Contains(t, got.err, "drops data: every record, of which 0 wait for an operator, and the audit trail; stop the workers")
 		require.Equal(t, command.ExitOK, run(t, database, "migrate", "status").code, "nothing was done")
 
 		got = run(t, database, "migrate", "down", "--yes")
