@@ -110,7 +110,7 @@ func (f *changeFlags) run(c *cobra.Command, env Env, flags *adminFlags, keys []s
 		return fmt.Errorf("%w: nobody knows yet which of %d records were changed: `dedupe records audit` has the changes", failed, report.Unknown)
 	case failed != nil:
 		return failed
-	case report.more:
+	case report.More:
 		return fmt.Errorf("dedupe: there may be more records than these %d: %s", len(report.Records), f.selects.rest(report.Records[len(report.Records)-1].Key))
 	case report.refused > 0:
 		return fmt.Errorf("dedupe: %d of %d records: not changed, see above", report.refused, len(report.Records))

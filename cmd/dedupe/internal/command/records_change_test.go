@@ -231,6 +231,8 @@ func TestRecordsChangeInBulk(t *testing.T) {
 	t.Run("that the limit cuts off is said to be", func(t *testing.T) {
 		got := b.run(command.ExitError, "records", "release", "--workflow", "bulk", "--status", "failed", "--limit", "1", "--reason", "x")
 		require.Contains(t, got.err, "there may be more records than these 1")
+		got = b.run(command.ExitError, "records", "release", "--workflow", "bulk", "--status", "failed", "--limit", "1", "--reason", "x", "-o", "json")
+		require.True(t, decode[reported](t, got.out).More)
 	})
 
 	t.Run("nothing at all is no failure", func(t *testing.T) {
@@ -246,6 +248,23 @@ func TestRecordsChangeInBulk(t *testing.T) {
 		got := do(command.ExitOK, "release", "--held", "--workflow", "many", "--yes")
 		require.Equal(t, 230, got.Changed)
 		require.Len(t, decode[[]any](t, b.run(command.ExitOK, "records", "audit", "--limit", "1000", "-o", "json").out), 230+2+2+1+1)
+	})
+
+	t.Run("the trail says that there is more of it", func(t *testing.T) {
+		all := b.run(command.ExitOK, "records", "audit", "--limit", "236")
+		require.Empty(t, all.err)
+		for _, format := range []string{"json", "table"} {
+			require.Equal(t, "there are older changes than these 235: raise --limit\n", b.run(command.ExitOK, "records", "audit", "--limit", "235", "-o", format).err)
+		}
+		r := b.hold(reservation("often", "1"))
+		for range 20 {
+			do(command.ExitOK, "release", r.Key, "--yes")
+		}
+		require.Contains(t, b.run(command.ExitOK, "records", "show", r.Key, "-o", "json").out, `"more_audit": false`)
+		do(command.ExitOK, "release", r.Key, "--yes")
+		got := b.run(command.ExitOK, "records", "show", r.Key, "-o", "json")
+		require.Contains(t, got.out, `"more_audit": true`)
+		require.Equal(t, "there are older changes than these 20: see `dedupe records audit`\n", got.err)
 	})
 }
 

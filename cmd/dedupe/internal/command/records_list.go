@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -24,7 +25,8 @@ func newRecordsList(env Env, flags *adminFlags) *cobra.Command {
 what the other commands take, and its MARK what you have looked at. --workflow
 reads a part of the index of keys. The other flags compare record by record: with
 neither of the two, a list of a large table that selects little reads much of it,
-for --timeout at most.`,
+for --timeout at most. Standard error says whether there may be more than --limit, and
+how to go on.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := output.validate(); err != nil {
@@ -67,11 +69,30 @@ func printEntries(env Env, output outputFlag, selects *selectFlags, entries []st
 	case err != nil:
 		return err
 	case len(entries) == 0:
-		_, err = fmt.Fprintln(env.Err, "no record matches")
+		_, err = fmt.Fprintln(env.Err, selects.nothing())
 	case more:
 		_, err = fmt.Fprintf(env.Err, "there may be more than these %d: %s\n", len(entries), selects.rest(entries[len(entries)-1].Key))
 	}
 	return err
+}
+
+// nothing says that no record matches, and where it was looked for: the flags that say
+// so have defaults where a workflow is named.
+func (f *selectFlags) nothing() string {
+	text, namespace := "no record matches", f.namespace
+	if f.workflow != "" {
+		namespace = cmp.Or(namespace, defaultNamespace)
+	}
+	if namespace != "" {
+		text += fmt.Sprintf(" in namespace %q", namespace)
+	}
+	switch {
+	case f.keyPrefix != "":
+		return text + fmt.Sprintf(", with key prefix %q", f.keyPrefix)
+	case f.workflow != "" && !f.held:
+		return text + ", without a key prefix"
+	}
+	return text
 }
 
 func printTable(out io.Writer, entries []store.Entry) error {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -39,9 +40,11 @@ type report struct {
 	NotChanged int `json:"not_changed"`
 	// Unknown counts those of which nobody knows: the database's answer was lost.
 	Unknown int `json:"unknown"`
+	// More: there may be records that the limit left out.
+	More bool `json:"more"`
 
-	refused int  // among NotChanged, those that should have been changed
-	more    bool // there may be records that the limit left out
+	refused int    // among NotChanged, those that should have been changed
+	nothing string // what to say where no record is meant
 }
 
 // reported is one record.
@@ -62,7 +65,7 @@ type reported struct {
 func (f *changeFlags) gather(ctx context.Context, a store.Admin, keys []string, p plan, c store.Change, r *report) error {
 	if len(keys) == 0 && f.plan == "" {
 		entries, more, err := f.selects.list(ctx, a)
-		r.more = more
+		r.More, r.nothing = more, f.selects.nothing()
 		for _, e := range entries {
 			r.Records = append(r.Records, judge(e, "", c, resultSkipped))
 		}
@@ -149,7 +152,7 @@ func (r *report) unknown() string {
 
 func (r *report) print(out io.Writer) error {
 	if len(r.Records) == 0 {
-		_, err := fmt.Fprintln(out, "no record matches")
+		_, err := fmt.Fprintln(out, cmp.Or(r.nothing, "no record matches"))
 		return err
 	}
 	for _, says := range r.Says {

@@ -25,6 +25,9 @@ type selectFlags struct {
 // selecting are the flags that select; the others only say how.
 var selecting = []string{"workflow", "run", "activity", "status", "held", "effect-possible", "past-lease", "pending"}
 
+// defaultNamespace is where a workflow is looked for.
+const defaultNamespace = "default"
+
 func (f *selectFlags) register(c *cobra.Command, limit int) {
 	flags := c.Flags()
 	flags.StringVar(&f.workflow, "workflow", "", "records of the workflow with this `ID`")
@@ -94,7 +97,7 @@ func (f *selectFlags) queries() []store.Query {
 		After: f.after, Limit: f.limit,
 	}
 	if f.workflow != "" {
-		q.Namespace = cmp.Or(f.namespace, "default")
+		q.Namespace = cmp.Or(f.namespace, defaultNamespace)
 	}
 	if f.workflow == "" || f.held {
 		if f.keyPrefix != "" {

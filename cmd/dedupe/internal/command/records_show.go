@@ -16,6 +16,9 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/store"
 )
 
+// maxTrail is how many changes of a record are shown with it.
+const maxTrail = 20
+
 // shown is everything that there is to say about a record.
 type shown struct {
 	entryJSON
@@ -29,6 +32,7 @@ type shown struct {
 	Effects     []entryJSON `json:"effects"`
 	MoreEffects bool        `json:"more_effects"`
 	Audit       []auditJSON `json:"audit"` // null where the user may not read it
+	MoreAudit   bool        `json:"more_audit"`
 }
 
 func newRecordsShow(env Env, flags *adminFlags) *cobra.Command {
@@ -81,7 +85,7 @@ func show(ctx context.Context, env Env, a *admin, key string, output outputFlag,
 	if err != nil {
 		return err
 	}
-	trail, unread := a.Audit(ctx, key, 20)
+	trail, older, unread := trailOf(ctx, a, key, maxTrail)
 	var refused *pgconn.PgError
 	switch {
 	case errors.As(unread, &refused): // the record is worth showing all the same
@@ -101,7 +105,7 @@ func show(ctx context.Context, env Env, a *admin, key string, output outputFlag,
 	if err != nil {
 		return err
 	}
-	s := shown{entryJSON: newEntryJSON(e), UI: link(ui, e), Effects: newEntriesJSON(effects), MoreEffects: more, Audit: newTrailJSON(trail)}
+	s := shown{entryJSON: newEntryJSON(e), UI: link(ui, e), Effects: newEntriesJSON(effects), MoreEffects: more, Audit: newTrailJSON(trail), MoreAudit: older}
 	read := unread == nil
 	if !read {
 		s.Audit = nil
@@ -119,7 +123,7 @@ func show(ctx context.Context, env Env, a *admin, key string, output outputFlag,
 			return err
 		}
 	}
-	return output.print(env.Out, s, func(out io.Writer) error {
+	err = output.print(env.Out, s, func(out io.Writer) error {
 		if err := printShown(out, e, s, result); err != nil {
 			return err
 		}
@@ -131,6 +135,10 @@ func show(ctx context.Context, env Env, a *admin, key string, output outputFlag,
 		}
 		return printTrail(out, trail, false)
 	})
+	if err == nil && older {
+		_, err = fmt.Fprintf(env.Err, "there are older changes than these %d: see `dedupe records audit`\n", len(trail))
+	}
+	return err
 }
 
 // link is the address of the record's run in Temporal's UI.

@@ -120,6 +120,7 @@ type reported struct {
 	Changed    int
 	NotChanged int `json:"not_changed"`
 	Unknown    int
+	More       bool
 }
 
 func payload(encoding, data string) *commonpb.Payload {
@@ -225,9 +226,21 @@ func TestRecordsList(t *testing.T) {
 	require.Equal(t, 4, strings.Count(found.out, "\n"))
 	require.Contains(t, found.out, business.Key)
 	none := b.run(command.ExitOK, "records", "find", "--workflow", "order-42", "--activity", "Refund")
-	require.Equal(t, "no record matches\n", none.err)
+	require.Equal(t, "no record matches in namespace \"default\", without a key prefix\n", none.err)
 	prefixed := b.run(command.ExitOK, "records", "find", "--workflow", "order-42", "--activity", "ChargePayment", "--key-prefix", "eu")
 	require.Empty(t, prefixed.out)
+	for flags, where := range map[string]string{
+		"--workflow order-42 --key-prefix eu --namespace prod": ` in namespace "prod", with key prefix "eu"`,
+		"--workflow order-44 --held":                           ` in namespace "default"`,
+		"--namespace prod":                                     ` in namespace "prod"`,
+		"--key-prefix eu":                                      `, with key prefix "eu"`,
+	} {
+		require.Equal(t, "no record matches"+where+"\n", b.run(command.ExitOK, append([]string{"records", "list"}, strings.Fields(flags)...)...).err)
+	}
+	for _, shown := range []string{"list", "purge --reason x"} {
+		got := b.run(command.ExitOK, append([]string{"records"}, strings.Fields(shown+" --workflow order-44")...)...)
+		require.Contains(t, got.out+got.err, `no record matches in namespace "default", without a key prefix`)
+	}
 }
 
 func TestRecordsShow(t *testing.T) {
