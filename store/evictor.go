@@ -79,6 +79,7 @@ func (e *Evictor) batches(ctx context.Context, p *Pass) error {
 		n, err := e.store.Evict(ctx, e.options.BatchSize)
 		p.Removed += n
 		if err != nil {
+			p.More = ctx.Err() != nil // what the batch would have removed
 			return err
 		}
 		p.Batches++

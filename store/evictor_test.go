@@ -305,6 +305,15 @@ func TestEvictor(t *testing.T) {
 			require.True(t, p.More)
 			require.Contains(t, out.String(), "level=DEBUG")
 			require.Contains(t, out.String(), "eviction was stopped")
+
+			// In a batch, and not between two.
+			s.slow = 2 * time.Second
+			ctx, stop = context.WithTimeout(t.Context(), time.Second)
+			defer stop()
+			p = evictor(t, s, store.EvictorOptions{BatchSize: 10}).Pass(ctx)
+			require.ErrorIs(t, p.Err, context.DeadlineExceeded)
+			require.Zero(t, p.Batches)
+			require.True(t, p.More)
 		})
 	})
 

@@ -25,7 +25,8 @@ type Pass struct {
 	ID string
 	// Removed is how many records the pass removed, in how many Batches.
 	Removed, Batches int
-	// More: MaxBatches ended the pass, and there may be more to remove.
+	// More: MaxBatches ended the pass, or its context did, and there may be more to
+	// remove.
 	More bool
 	// Duration is how long it took.
 	Duration time.Duration
