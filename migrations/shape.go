@@ -23,11 +23,10 @@ var shape = []struct{ table, columns string }{
 	{"idempotency_server", "up_since"},
 }
 
-// missingSQL names tables and columns of the shape that a schema lacks. The records may
-// have another name, which only the store knows: then a table of their kind is there.
+// missingSQL names tables and columns of the shape that a schema lacks.
 const missingSQL = `
 WITH have AS (
-    SELECT c.oid, c.relname, c.relkind, a.attname
+    SELECT c.relname, a.attname
     FROM pg_catalog.pg_class c
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace AND n.nspname = $1::text
     JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -36,9 +35,6 @@ SELECT DISTINCT CASE WHEN EXISTS (SELECT FROM have h WHERE h.relname = w.tab)
     THEN 'column ' || w.tab || '.' || w.col ELSE 'table ' || w.tab END
 FROM unnest($2::text[], $3::text[]) w (tab, col)
 WHERE NOT EXISTS (SELECT FROM have h WHERE h.relname = w.tab AND h.attname = w.col)
-  AND (w.tab <> 'idempotency_records' OR EXISTS (SELECT FROM have h WHERE h.relname = w.tab)
-    OR NOT EXISTS (SELECT FROM have h WHERE h.relkind IN ('r', 'p')
-        AND h.attname IN ('owner_token', 'request_hash', 'takeover_policy') GROUP BY h.oid HAVING count(*) = 3))
 ORDER BY 1`
 
 // Missing lists the tables and columns of [Latest] that a schema lacks, whatever its

@@ -84,7 +84,7 @@ func (s *Store) look(ctx context.Context) (st state, err error) {
 		return st, fmt.Errorf("%w: the tables have version %d, this release knows %d: upgrade this program",
 			store.ErrSchema, st.version, SchemaVersion)
 	case !st.table:
-		return st, fmt.Errorf("%w: %s is a view or something else that is no table: name the table behind it in Options.Table, or put its schema first in the search_path",
+		return st, fmt.Errorf("%w: %s is a view or something else that is no table: name the schema of the table in Options.Schema, or put it first in the search_path",
 			store.ErrSchema, s.sql.records)
 	case st.lacks != nil:
 		return st, fmt.Errorf("%w: the database user lacks %s", store.ErrUnavailable, *st.lacks)

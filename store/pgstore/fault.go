@@ -96,7 +96,7 @@ func (s *Store) describe(err error) string {
 	if errors.As(err, &connect) || !errors.As(err, &answer) {
 		return describe(err)
 	}
-	table := s.options.tableIn(answer)
+	table := tableIn(answer)
 	switch answer.Code {
 	case codeUndefinedTable, codeUndefinedColumn:
 		text := meaning(answer.Code)
@@ -119,10 +119,10 @@ func (o Options) remedy() string {
 
 // tableIn is the table that an answer is about. Its text is in the language of the
 // server, but names are not translated.
-func (o Options) tableIn(answer *pgconn.PgError) string {
+func tableIn(answer *pgconn.PgError) string {
 	words := strings.FieldsFunc(answer.Message, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	for _, table := range []string{auditTable, maintenanceTable, serverTable, versionTable, o.Table} {
-		if table != "" && (answer.TableName == table || slices.Contains(words, table)) {
+	for _, table := range []string{auditTable, maintenanceTable, serverTable, versionTable, recordsTable} {
+		if answer.TableName == table || slices.Contains(words, table) {
 			return table
 		}
 	}

@@ -14,7 +14,7 @@ const (
 	// maxIdentifier is the length at which Postgres cuts names, silently.
 	maxIdentifier = 63
 
-	defaultTable           = "idempotency_records"
+	recordsTable           = "idempotency_records"
 	auditTable             = "idempotency_audit"
 	maintenanceTable       = "idempotency_maintenance"
 	serverTable            = "idempotency_server"
@@ -33,12 +33,6 @@ type Options struct {
 	// case-sensitive. Defaults to wherever the connection's search_path finds
 	// them.
 	Schema string
-
-	// Table is the name of the table of records, quoted as it is given, for
-	// databases that have other rules about names: rename the table that the
-	// migrations make, and keep the rest. The commands that read records look for
-	// the default. Defaults to idempotency_records.
-	Table string
 
 	// ReadOnly is for programs that only look: [New] and [Store.Check] then take a
 	// standby, a session that is read-only, and a user who has SELECT alone, and calls
@@ -77,15 +71,11 @@ func (o Options) validate() error {
 	fault := func(field, text string) error {
 		return fmt.Errorf("dedupe: pgstore: Options.%s: %s", field, text)
 	}
-	for _, name := range []struct{ field, value string }{{"Schema", o.Schema}, {"Table", o.Table}} {
-		switch {
-		case len(name.value) > maxIdentifier:
-			return fault(name.field, fmt.Sprintf("%d bytes long, Postgres keeps %d", len(name.value), maxIdentifier))
-		case !utf8.ValidString(name.value) || strings.ContainsRune(name.value, 0):
-			return fault(name.field, "must be UTF-8 without zero bytes")
-		}
-	}
 	switch {
+	case len(o.Schema) > maxIdentifier:
+		return fault("Schema", fmt.Sprintf("%d bytes long, Postgres keeps %d", len(o.Schema), maxIdentifier))
+	case !utf8.ValidString(o.Schema) || strings.ContainsRune(o.Schema, 0):
+		return fault("Schema", "must be UTF-8 without zero bytes")
 	case o.CallTimeout < 0:
 		return fault("CallTimeout", "negative")
 	case o.BatchSize < 0 || o.BatchSize > maxBatchSize:
@@ -100,7 +90,7 @@ func (o Options) validate() error {
 
 // privileges are what the user needs, and on which tables.
 func (o Options) privileges() (tables, privileges []string) {
-	records, server := o.name(o.Table), o.name(serverTable)
+	records, server := o.name(recordsTable), o.name(serverTable)
 	if o.ReadOnly {
 		return []string{records}, []string{"SELECT"}
 	}
@@ -117,7 +107,6 @@ func (o Options) connections() int { return 2*o.BatchesInFlight + 3 }
 // withDefaults returns the options with every zero field filled in but Schema
 // and MaxRetries, whose zero value is their meaning.
 func (o Options) withDefaults() Options {
-	o.Table = cmp.Or(o.Table, defaultTable)
 	o.CallTimeout = cmp.Or(o.CallTimeout, defaultCallTimeout)
 	o.BatchSize = cmp.Or(o.BatchSize, defaultBatchSize)
 	o.BatchesInFlight = cmp.Or(o.BatchesInFlight, defaultBatchesInFlight)

@@ -12,14 +12,18 @@ import (
 	"github.com/seed5aa7bdf6/temporal-dedupe/store/pgstore"
 )
 
-// setupPartitions makes a table of records in partitions. Each has rows at the same
-// places as the others.
+// setupPartitions makes a table of records in partitions, in a schema of its own. Each
+// has rows at the same places as the others.
 func setupPartitions(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool := requirePool(t, requireMigrated(t))
-	execute(t, pool, `CREATE TABLE parted (LIKE idempotency_records INCLUDING ALL) PARTITION BY HASH (key)`)
+	execute(t, pool, `CREATE SCHEMA parted;
+		CREATE TABLE parted.idempotency_records (LIKE idempotency_records INCLUDING ALL) PARTITION BY HASH (key);
+		ALTER TABLE idempotency_schema SET SCHEMA parted;
+		ALTER TABLE idempotency_maintenance SET SCHEMA parted;
+		ALTER TABLE idempotency_server SET SCHEMA parted`)
 	for i := range 4 {
-		execute(t, pool, fmt.Sprintf(`CREATE TABLE parted_%d PARTITION OF parted FOR VALUES WITH (MODULUS 4, REMAINDER %d)`, i, i))
+		execute(t, pool, fmt.Sprintf(`CREATE TABLE parted.records_%d PARTITION OF parted.idempotency_records FOR VALUES WITH (MODULUS 4, REMAINDER %d)`, i, i))
 	}
 	return pool
 }
@@ -28,7 +32,7 @@ func TestRecordsInPartitions(t *testing.T) {
 	t.Parallel()
 	pool := setupPartitions(t)
 	for name, as := range map[string]pgstore.Pool{"own": pool, "shared": wrapped{pool}} {
-		s := requireStore(t, as, pgstore.Options{Table: "parted", CallTimeout: time.Minute})
+		s := requireStore(t, as, pgstore.Options{Schema: "parted", CallTimeout: time.Minute})
 		rs := make([]store.Reservation, 40)
 		for i := range rs {
 			rs[i] = reservation(fmt.Sprint(name, i))
@@ -53,7 +57,7 @@ func TestRecordsInPartitions(t *testing.T) {
 func TestEvictionFromPartitions(t *testing.T) {
 	t.Parallel()
 	pool := setupPartitions(t)
-	s := requireStore(t, pool, pgstore.Options{Table: "parted", CallTimeout: time.Minute})
+	s := requireStore(t, pool, pgstore.Options{Schema: "parted", CallTimeout: time.Minute})
 	rs := make([]store.Reservation, 40)
 	ss := make([]store.Settlement, len(rs))
 	for i := range rs {
@@ -62,12 +66,12 @@ func TestEvictionFromPartitions(t *testing.T) {
 	}
 	insert(t, s, rs...)
 	settle(t, s, ss...)
-	execute(t, pool, `UPDATE parted SET expires_at = now() - interval '1 day' + key::integer * interval '1 s'`)
-	execute(t, pool, `VACUUM ANALYZE parted`)
+	execute(t, pool, `UPDATE parted.idempotency_records SET expires_at = now() - interval '1 day' + key::integer * interval '1 s'`)
+	execute(t, pool, `VACUUM ANALYZE parted.idempotency_records`)
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(t.Context()) }()
-	_, err = tx.Exec(t.Context(), `SELECT FROM parted WHERE key IN ('01', '17') FOR UPDATE`)
+	_, err = tx.Exec(t.Context(), `SELECT FROM parted.idempotency_records WHERE key IN ('01', '17') FOR UPDATE`)
 	require.NoError(t, err)
 	evict := func(want int) {
 		t.Helper()
@@ -77,11 +81,11 @@ func TestEvictionFromPartitions(t *testing.T) {
 	}
 	for i := range 7 {
 		evict(5)
-		first := value[string](t, pool, `SELECT min(key) FROM parted WHERE key NOT IN ('01', '17')`)
+		first := value[string](t, pool, `SELECT min(key) FROM parted.idempotency_records WHERE key NOT IN ('01', '17')`)
 		require.Equal(t, []string{"06", "11", "16", "22", "27", "32", "37"}[i], first, "the oldest go first")
 	}
 	evict(3)
-	require.Equal(t, 2, value[int](t, pool, `SELECT count(*) FROM parted`), "they were locked")
+	require.Equal(t, 2, value[int](t, pool, `SELECT count(*) FROM parted.idempotency_records`), "they were locked")
 	require.NoError(t, tx.Rollback(t.Context()))
 	evict(2)
 }

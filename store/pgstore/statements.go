@@ -449,7 +449,7 @@ func newStatements(o Options, keepPlans bool) statements {
 	if keepPlans {
 		plan, found, record, none = "true", recordPacked+" AS record", "r.record", "NULL::record"
 	}
-	records := o.name(o.Table)
+	records := o.name(recordsTable)
 	names := []string{
 		"{records}", records, "{version}", o.name(versionTable), "{replanned}", plan,
 		"{found}", found, "{record}", record, "{none}", none,

@@ -216,7 +216,7 @@ type adminStatements struct {
 }
 
 func newAdminStatements(o Options) adminStatements {
-	records := o.name(o.Table)
+	records := o.name(recordsTable)
 	names := []string{"{records}", records, "{audit}", o.name(auditTable)}
 	look, decide := o.put(people, names...), o.put(decisions, names...)
 	return adminStatements{

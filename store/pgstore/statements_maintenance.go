@@ -62,6 +62,6 @@ type maintenance struct {
 }
 
 func newMaintenance(o Options) maintenance {
-	put := strings.NewReplacer("{records}", o.name(o.Table), "{maintenance}", o.name(maintenanceTable)).Replace
+	put := strings.NewReplacer("{records}", o.name(recordsTable), "{maintenance}", o.name(maintenanceTable)).Replace
 	return maintenance{record: put(recordPassSQL), countHeld: put(countHeldSQL)}
 }
