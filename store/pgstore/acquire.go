@@ -15,7 +15,7 @@ import (
 func (s *Store) Acquire(ctx context.Context, acquisitions []store.Acquisition) ([]store.Acquired, error) {
 	return carryOut(ctx, s, "acquire", acquisitions, validAcquisition,
 		func(ctx context.Context, rows []store.Acquisition) ([]store.Acquired, []error) {
-			return carryRows(ctx, s, rows, s.acquiring)
+			return carryRows(ctx, rows, s.acquiring)
 		})
 }
 

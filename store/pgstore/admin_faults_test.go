@@ -80,9 +80,15 @@ func TestWhetherAnErrorSaysThatNothingWasChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMock(t)
-			s := m.store(pgstore.Options{CallTimeout: time.Minute, MaxRetries: 1})
+			s := m.store(pgstore.Options{CallTimeout: time.Second})
+			expect := func() *pgxmock.ExpectedQuery {
+				return m.ExpectQuery("").WithArgs(slices.Repeat([]any{pgxmock.AnyArg()}, 19)...)
+			}
 			for _, err := range c.tries {
-				m.ExpectQuery("").WithArgs(slices.Repeat([]any{pgxmock.AnyArg()}, 19)...).WillReturnError(err)
+				expect().WillReturnError(err)
+			}
+			if !errors.Is(c.tries[len(c.tries)-1], refused) { // it is tried until its time is over
+				expect().WillDelayFor(time.Minute).WillReturnError(refused)
 			}
 			r := reservation("a")
 			_, err := s.Admin().Resolve(t.Context(), store.Order{Actor: "ann", Reason: "x"}, []store.Change{{

@@ -78,7 +78,7 @@ func (a *Admin) carryOutPart(
 	if len(mine) == 0 {
 		return
 	}
-	got, failed := carryRows(ctx, a.store, mine, apart(func(ctx context.Context, rows []store.Change) ([]store.Resolved, error) {
+	got, failed := carryRows(ctx, mine, apart(func(ctx context.Context, rows []store.Change) ([]store.Resolved, error) {
 		return p.do(ctx, order, rows)
 	}))
 	for i := range mine {

@@ -48,7 +48,7 @@ func once[R any](ctx context.Context, s *Store, name, key string, do func(contex
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
 	defer cancel()
-	answer, err := retried(bounded, s, retryable, do)
+	answer, err := retried(bounded, retryable, do)
 	if err != nil {
 		return none, s.fault(ctx, name, key, err)
 	}
@@ -96,9 +96,9 @@ func dividing[A, R any](share sharing[A, R]) sharing[A, R] {
 
 // carryRows carries out rows with those of other calls, and those whose statement failed because
 // of one of them each by itself, until they have succeeded, failed for a reason
-// that stays, or run out of tries or time. Its errors are the driver's, those of
+// that stays, or run out of time. Its errors are the driver's, those of
 // the last try which the call's own end did not cut short: they say more.
-func carryRows[A, R any](ctx context.Context, s *Store, rows []A, k kind[A, R]) ([]R, []error) {
+func carryRows[A, R any](ctx context.Context, rows []A, k kind[A, R]) ([]R, []error) {
 	answers, errs := k.share(ctx, rows)
 	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 		return answers, errs
@@ -112,7 +112,7 @@ func carryRows[A, R any](ctx context.Context, s *Store, rows []A, k kind[A, R]) 
 	for try := 0; ; try++ {
 		b.divide(ctx, todo, k.alone)
 		todo = slices.DeleteFunc(todo, func(i int) bool { return b.errs[i] == nil || !retryable(b.errs[i]) })
-		if len(todo) == 0 || ctx.Err() != nil || s.options.exhausted(try) || !pause(ctx, try) {
+		if len(todo) == 0 || ctx.Err() != nil || !pause(ctx, try) {
 			return b.answers, b.final()
 		}
 		if together := slices.DeleteFunc(slices.Clone(todo), func(i int) bool { return b.divided[i] }); len(together) > 0 {

@@ -37,7 +37,7 @@ func CheckConnection(ctx context.Context, pool Pool, within time.Duration) error
 	s := &Store{options: Options{CallTimeout: within}}
 	bounded, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	_, err := retried(bounded, s, retryable, func(ctx context.Context) (struct{}, error) {
+	_, err := retried(bounded, retryable, func(ctx context.Context) (struct{}, error) {
 		_, err := pool.Exec(ctx, pingSQL)
 		return struct{}{}, err
 	})

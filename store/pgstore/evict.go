@@ -50,7 +50,7 @@ func (s *Store) evict(ctx context.Context, limit int, from int64) (int, error) {
 		removed int
 		upTo    int64
 	}
-	b, err := retried(ctx, s, retryable, func(ctx context.Context) (b batch, err error) {
+	b, err := retried(ctx, retryable, func(ctx context.Context) (b batch, err error) {
 		err = query(ctx, s.callers, s.callersSQL.evict, []any{[]string{evictionName}, limit, from, s.now().Add(clockTolerance).UnixMicro()}, func(rows pgx.Rows) error {
 			return rows.Scan(&b.removed, &b.upTo)
 		})

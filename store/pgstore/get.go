@@ -13,7 +13,7 @@ import (
 func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
 	found, err := carryOut(ctx, s, "get", []string{key}, func(key string) (string, error) { return key, nil },
 		func(ctx context.Context, keys []string) ([]store.Found, []error) {
-			return carryRows(ctx, s, keys, kind[string, store.Found]{s.getting.alone, s.getting.alone})
+			return carryRows(ctx, keys, kind[string, store.Found]{s.getting.alone, s.getting.alone})
 		})
 	if err != nil {
 		return store.Record{}, err

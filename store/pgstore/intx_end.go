@@ -75,7 +75,7 @@ func refusedCommit(err error) bool {
 func (x *inTx) resolve(ctx context.Context, s store.Settlement, into any, cause error) error {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.t.Patience())
 	defer cancel()
-	found, err := retried(detached, x.s, retryable, func(ctx context.Context) (store.Record, error) {
+	found, err := retried(detached, retryable, func(ctx context.Context) (store.Record, error) {
 		if !x.s.settler.take(ctx) {
 			return store.Record{}, ctx.Err()
 		}

@@ -20,7 +20,7 @@ func (x *inTx) lock(ctx context.Context) (tx pgx.Tx, found store.Record, err err
 		tx    pgx.Tx
 		found store.Record
 	}
-	got, err := retried(ctx, x.s, concurrent, func(ctx context.Context) (locked, error) {
+	got, err := retried(ctx, concurrent, func(ctx context.Context) (locked, error) {
 		tx, err := x.pool.BeginTx(ctx, x.options)
 		if err != nil {
 			return locked{}, err

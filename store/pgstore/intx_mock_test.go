@@ -27,7 +27,7 @@ func newMockTx(t *testing.T) mockTx {
 	t.Helper()
 	m := newMock(t)
 	r := reservation("order-42")
-	return mockTx{m, r, ownerOf(m.store(pgstore.Options{CallTimeout: 2 * time.Second, MaxRetries: 1}), r)}
+	return mockTx{m, r, ownerOf(m.store(pgstore.Options{CallTimeout: 2 * time.Second}), r)}
 }
 
 // locks expects the record to be locked, as it then stands.
@@ -99,15 +99,6 @@ func TestMockedInTx(t *testing.T) {
 		"a pool that gives no connection": {
 			func(m mockTx) { m.ExpectBeginTx(pgx.TxOptions{}).WillReturnError(io.EOF) },
 			never, errUnavailable, []string{"rolled back"},
-		},
-		"a lock that fails twice against others": {
-			func(m mockTx) {
-				for range 2 {
-					m.ExpectBeginTx(pgx.TxOptions{})
-					m.expectLock("idle_in_transaction_session_timeout").WillReturnError(conflict)
-					m.ExpectRollback()
-				}
-			}, never, errSerialization, []string{"rolled back"},
 		},
 		"a savepoint that fails": {
 			func(m mockTx) {
@@ -269,6 +260,22 @@ func TestMockedInTx(t *testing.T) {
 		_, err := m.run(paid)
 		require.ErrorIs(t, err, errDoubtful)
 		require.NotContains(t, err.Error(), "its record", "which would not tell")
+	})
+
+	t.Run("a lock that fails against others is tried until the activity's time is over", func(t *testing.T) {
+		t.Parallel()
+		m := newMockTx(t)
+		for range 2 {
+			m.ExpectBeginTx(pgx.TxOptions{})
+			m.expectLock("idle_in_transaction_session_timeout").WillReturnError(conflict)
+			m.ExpectRollback()
+		}
+		m.ExpectBeginTx(pgx.TxOptions{}).WillDelayFor(time.Minute)
+		ctx, cancel := context.WithTimeout(m.e.context(m), time.Second)
+		defer cancel()
+		_, err := pgstore.InTx(ctx, m.PgxPoolIface, never)
+		require.ErrorIs(t, err, errSerialization)
+		require.Equal(t, []string{"rolled back"}, m.e.notes)
 	})
 
 	t.Run("a cancelled activity waits for no lock", func(t *testing.T) {

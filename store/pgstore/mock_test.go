@@ -188,8 +188,8 @@ func TestMockedCallsAreAnsweredByTheRecord(t *testing.T) {
 	t.Run("a retry that cannot be looked for is not inserted", func(t *testing.T) {
 		t.Parallel()
 		m := newMock(t)
-		s := m.store(pgstore.Options{MaxRetries: -1})
-		m.expect("get").WillReturnError(&pgconn.PgError{Code: "57P01"})
+		s := m.store(pgstore.Options{})
+		m.expect("get").WillReturnError(&pgconn.PgError{Code: "42501"})
 		_, err := s.Reserve(t.Context(), []store.Reservation{retryOf(r)})
 		require.ErrorIs(t, err, store.ErrUnavailable)
 	})

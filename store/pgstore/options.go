@@ -40,16 +40,12 @@ type Options struct {
 	ReadOnly bool
 
 	// CallTimeout bounds each call of the store with all of its retries, also
-	// where the caller's context has no deadline or a later one. Defaults to
-	// 5 seconds.
+	// where the caller's context has no deadline or a later one. A call repeats a
+	// statement that failed for a passing reason: a lost connection, a server that
+	// restarts, a deadlock, a serialization failure, a statement or lock timeout.
+	// Repetitions are safe, since a record's token tells what was carried out
+	// before. Defaults to 5 seconds.
 	CallTimeout time.Duration
-
-	// MaxRetries is how often one call repeats a statement that failed for a
-	// passing reason: a lost connection, a server that restarts, a deadlock, a
-	// serialization failure, a statement or lock timeout. Repetitions are safe,
-	// since a record's token tells what was carried out before. Negative means
-	// never. Defaults to as often as CallTimeout allows.
-	MaxRetries int
 
 	// BatchSize is how many records one statement carries at most. Concurrent
 	// calls share statements, and with them round trips and commits; a call that
@@ -104,8 +100,8 @@ func (o Options) privileges() (tables, privileges []string) {
 // another with all the rest.
 func (o Options) connections() int { return 2*o.BatchesInFlight + 3 }
 
-// withDefaults returns the options with every zero field filled in but Schema
-// and MaxRetries, whose zero value is their meaning.
+// withDefaults returns the options with every zero field filled in but Schema,
+// whose zero value is its meaning.
 func (o Options) withDefaults() Options {
 	o.CallTimeout = cmp.Or(o.CallTimeout, defaultCallTimeout)
 	o.BatchSize = cmp.Or(o.BatchSize, defaultBatchSize)

@@ -19,7 +19,6 @@ import (
 
 func TestADriverThatPanicsStopsNobodyElse(t *testing.T) {
 	t.Parallel()
-	s := &Store{options: Options{CallTimeout: time.Minute}.withDefaults()}
 	// A pool of the caller's, its tracer and its hooks run within the statements.
 	endings := map[string]func(){
 		"panics":         func() { panic("tracer") },
@@ -66,7 +65,7 @@ func TestADriverThatPanicsStopsNobodyElse(t *testing.T) {
 				}}
 				desk := d.kind(oneGroup)
 				whole := func(ctx context.Context, rows []row) ([]string, []error) {
-					return carryRows(ctx, s, rows, desk)
+					return carryRows(ctx, rows, desk)
 				}
 				wait := calls(whole, keys("a", "b", "c")...)
 				close(gate)
@@ -203,7 +202,6 @@ func TestAnswersAreNeverCrossed(t *testing.T) {
 	for _, o := range []Options{oneGroup, {}, {BatchSize: 3, BatchesInFlight: 3}, {BatchSize: 2}, {BatchSize: 10_000, BatchesInFlight: 64}} {
 		synctest.Test(t, func(t *testing.T) {
 			o := o.withDefaults()
-			s := &Store{options: o}
 			r := &rough{under: map[string]bool{}}
 			committer := newCommitter(o, r.send)
 			queues := map[string]kind[store.Reservation, string]{"reserved ": r.queue(committer, "reserved "), "settled ": r.queue(committer, "settled ")}
@@ -222,7 +220,7 @@ func TestAnswersAreNeverCrossed(t *testing.T) {
 						}
 						ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
 						for name, queue := range queues {
-							answers, errs := carryRows(ctx, s, rows, queue)
+							answers, errs := carryRows(ctx, rows, queue)
 							for i, row := range rows {
 								if errs[i] == nil {
 									answered[n]++

@@ -202,8 +202,6 @@ func TestCallsGather(t *testing.T) {
 
 func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 	t.Parallel()
-	s := &Store{options: Options{CallTimeout: time.Minute}.withDefaults()}
-
 	t.Run("who leaves is answered at once, what was queued is dropped, and the others are carried out", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
@@ -260,7 +258,7 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 			}}
 			desk := d.kind(oneGroup)
 			whole := func(ctx context.Context, rows []row) ([]string, []error) {
-				return carryRows(ctx, s, rows, desk)
+				return carryRows(ctx, rows, desk)
 			}
 			wait := calls(whole, keys("a", "b", "bad", "c")...)
 			close(gate)
@@ -290,7 +288,7 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 				var waits []func() []error
 				for i, names := range [][]string{{"first"}, {"bad", "a"}, {"b", "c"}} {
 					waits = append(waits, calls(func(ctx context.Context, rows []row) ([]string, []error) {
-						return carryRows(ctx, s, rows, queues[i/2])
+						return carryRows(ctx, rows, queues[i/2])
 					}, keys(names...)...))
 				}
 				close(gate)
@@ -316,7 +314,7 @@ func TestGatheredCallsDoNotShareTheirTroubles(t *testing.T) {
 			}}
 			desk := d.kind(oneGroup)
 			whole := func(ctx context.Context, rows []row) ([]string, []error) {
-				return carryRows(ctx, s, rows, desk)
+				return carryRows(ctx, rows, desk)
 			}
 			wait := calls(whole, keys("a", "b", "c")...)
 			close(gate)

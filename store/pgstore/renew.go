@@ -15,7 +15,7 @@ func (s *Store) Renew(ctx context.Context, leases []store.Lease) ([]store.Renewa
 	return carryOut(ctx, s, "renew", leases,
 		func(l store.Lease) (string, error) { return l.Key, l.Validate() },
 		func(ctx context.Context, rows []store.Lease) ([]store.Renewal, []error) {
-			return carryRows(ctx, s, rows, apart(s.renew))
+			return carryRows(ctx, rows, apart(s.renew))
 		})
 }
 

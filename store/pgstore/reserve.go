@@ -26,10 +26,10 @@ func (s *Store) Reserve(ctx context.Context, reservations []store.Reservation) (
 		func(ctx context.Context, rows []store.Reservation) (found []store.Found, errs []error) {
 			passes := reservePasses
 			if slices.ContainsFunc(rows, retry) {
-				found, errs = carryRows(ctx, s, column(rows, reservationKey), s.getting)
+				found, errs = carryRows(ctx, column(rows, reservationKey), s.getting)
 			} else {
 				passes--
-				found, errs = carryRows(ctx, s, rows, s.reserving)
+				found, errs = carryRows(ctx, rows, s.reserving)
 			}
 			for range passes {
 				if !s.reserveUnseen(ctx, rows, found, errs) {
@@ -55,7 +55,7 @@ func (s *Store) reserveUnseen(ctx context.Context, rows []store.Reservation, fou
 	if len(unseen) == 0 {
 		return false
 	}
-	again, failed := carryRows(ctx, s, unseen, s.reserving)
+	again, failed := carryRows(ctx, unseen, s.reserving)
 	for j, i := range at {
 		found[i], errs[i] = again[j], failed[j]
 	}

@@ -22,10 +22,10 @@ const (
 )
 
 // retried calls do until it succeeds, fails for a reason that again does not
-// accept, or runs out of tries or time. The error is that of the last try which
+// accept, or runs out of time. The error is that of the last try which
 // the call's own end did not cut short: it says more.
 func retried[R any](
-	ctx context.Context, s *Store, again func(error) bool, do func(context.Context) (R, error),
+	ctx context.Context, again func(error) bool, do func(context.Context) (R, error),
 ) (R, error) {
 	var last error
 	for try := 0; ; try++ {
@@ -35,7 +35,7 @@ func retried[R any](
 			return answer, nil
 		case ctx.Err() != nil && last != nil:
 			return answer, last
-		case ctx.Err() != nil || !again(err) || s.options.exhausted(try):
+		case ctx.Err() != nil || !again(err):
 			return answer, err
 		}
 		last = err
@@ -43,11 +43,6 @@ func retried[R any](
 			return answer, last
 		}
 	}
-}
-
-// exhausted tells whether a call that was repeated so often may not be again.
-func (o Options) exhausted(retries int) bool {
-	return o.MaxRetries < 0 || (o.MaxRetries > 0 && retries >= o.MaxRetries)
 }
 
 // pause waits before the next try, and tells whether there is time for one.

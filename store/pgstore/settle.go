@@ -26,7 +26,7 @@ func (s *Store) Settle(ctx context.Context, settlements []store.Settlement) ([]s
 	return carryOut(ctx, s, "settle", settlements,
 		func(t store.Settlement) (string, error) { return t.Key, t.Validate() },
 		func(ctx context.Context, rows []store.Settlement) ([]store.Settled, []error) {
-			settled, errs := carryRows(ctx, s, rows, s.settling)
+			settled, errs := carryRows(ctx, rows, s.settling)
 			for i := range rows {
 				switch {
 				case settled[i] != settledLocked:
@@ -96,7 +96,7 @@ func (s *Store) complete(rows []store.Settlement, settled []store.Settled) state
 
 // settleLocked waits for whoever has locked the record.
 func (s *Store) settleLocked(ctx context.Context, row store.Settlement) (store.Settled, error) {
-	return retried(ctx, s, func(err error) bool {
+	return retried(ctx, func(err error) bool {
 		return retryable(err) || errors.Is(err, errStillLocked)
 	}, func(ctx context.Context) (store.Settled, error) {
 		if !s.settler.take(ctx) {

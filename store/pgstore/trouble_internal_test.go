@@ -316,7 +316,7 @@ func TestACallOfManyRowsIsDividedWithoutBatchesToo(t *testing.T) {
 	defer s.Close()
 	bad := newReservation("bad")
 	bad.Policy = "never" // which the table refuses
-	found, errs := carryRows(t.Context(), s, []store.Reservation{bad, newReservation("good")}, s.reserving)
+	found, errs := carryRows(t.Context(), []store.Reservation{bad, newReservation("good")}, s.reserving)
 	require.Error(t, errs[0])
 	require.NoError(t, errs[1])
 	require.True(t, found[1].Inserted)
