@@ -3,7 +3,6 @@ package migrations
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -31,18 +30,40 @@ WITH have AS (
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace AND n.nspname = $1::text
     JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 )
-SELECT DISTINCT CASE WHEN EXISTS (SELECT FROM have h WHERE h.relname = w.tab)
-    THEN 'column ' || w.tab || '.' || w.col ELSE 'table ' || w.tab END
-FROM unnest($2::text[], $3::text[]) w (tab, col)
-WHERE NOT EXISTS (SELECT FROM have h WHERE h.relname = w.tab AND h.attname = w.col)
-ORDER BY 1`
+SELECT m.tab, m.col
+FROM (
+    SELECT DISTINCT w.tab, CASE WHEN EXISTS (SELECT FROM have h WHERE h.relname = w.tab) THEN w.col ELSE '' END
+    FROM unnest($2::text[], $3::text[]) w (tab, col)
+    WHERE NOT EXISTS (SELECT FROM have h WHERE h.relname = w.tab AND h.attname = w.col)
+) m (tab, col)
+ORDER BY m.col = '', m.tab, m.col`
+
+// Part is a table of the schema, or a column of one.
+type Part struct {
+	Table string
+	// Column is empty where the whole table is meant.
+	Column string
+}
+
+// String returns "table idempotency_audit" or "column idempotency_records.failure".
+func (p Part) String() string {
+	if p.Column == "" {
+		return "table " + p.Table
+	}
+	return "column " + p.Table + "." + p.Column
+}
+
+// MarshalText makes the same text of it in JSON.
+func (p Part) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// Querier is a connection, a pool or a transaction of pgx.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
 
 // Missing lists the tables and columns of [Latest] that a schema lacks, whatever its
-// version says, as "table idempotency_audit" or "column idempotency_records.failure".
-// db is a connection, a pool or a transaction.
-func Missing(ctx context.Context, db interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}, schema string) ([]string, error) {
+// version says: columns first.
+func Missing(ctx context.Context, db Querier, schema string) ([]Part, error) {
 	var tables, columns []string
 	for _, s := range shape {
 		for column := range strings.FieldsSeq(s.columns) {
@@ -53,7 +74,7 @@ func Missing(ctx context.Context, db interface {
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Part])
 }
 
 // complete says what is missing and what helps: Up does not repeat what it has done.
@@ -62,11 +83,15 @@ func (s Status) complete() error {
 		return nil
 	}
 	what := "run " + remedy.Create(s.given)
-	if slices.ContainsFunc(s.Missing, func(m string) bool { return strings.HasPrefix(m, "column ") }) {
+	if s.Missing[0].Column != "" { // columns come first
 		what = "add columns by hand, as " + remedy.Print(s.given) + " shows them"
-		if strings.HasPrefix(s.Missing[len(s.Missing)-1], "table ") { // they are sorted
+		if s.Missing[len(s.Missing)-1].Column == "" {
 			what += ", and run " + remedy.Create(s.given)
 		}
 	}
-	return fmt.Errorf("%w: schema %q lacks %s; %s", ErrIncomplete, s.Schema, strings.Join(s.Missing, ", "), what)
+	lacks := make([]string, len(s.Missing))
+	for i, p := range s.Missing {
+		lacks[i] = p.String()
+	}
+	return fmt.Errorf("%w: schema %q lacks %s; %s", ErrIncomplete, s.Schema, strings.Join(lacks, ", "), what)
 }

@@ -1,7 +1,7 @@
 package migrations_test
 
 import (
-	"strings"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,12 +13,12 @@ import (
 // when psql runs the files again.
 func TestWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	for want, drop := range map[string]string{
-		"table idempotency_audit":            `DROP TABLE idempotency_audit`,
-		"table idempotency_maintenance":      `DROP TABLE idempotency_maintenance`,
-		"table idempotency_server":           `DROP TABLE idempotency_server`,
-		"table idempotency_records":          `DROP TABLE idempotency_records`,
-		"column idempotency_records.failure": `ALTER TABLE idempotency_records DROP COLUMN failure CASCADE`,
+	for want, drop := range map[migrations.Part]string{
+		{Table: "idempotency_audit"}:                      `DROP TABLE idempotency_audit`,
+		{Table: "idempotency_maintenance"}:                `DROP TABLE idempotency_maintenance`,
+		{Table: "idempotency_server"}:                     `DROP TABLE idempotency_server`,
+		{Table: "idempotency_records"}:                    `DROP TABLE idempotency_records`,
+		{Table: "idempotency_records", Column: "failure"}: `ALTER TABLE idempotency_records DROP COLUMN failure CASCADE`,
 	} {
 		t.Run(drop, func(t *testing.T) {
 			t.Parallel()
@@ -26,20 +26,20 @@ func TestWhatIsMissing(t *testing.T) {
 			b.requireExec(t, drop)
 			status, err := migrations.ReadStatus(t.Context(), b.url, migrations.Options{Schema: "public"})
 			require.NoError(t, err)
-			require.Equal(t, []string{want}, status.Missing)
+			require.Equal(t, []migrations.Part{want}, status.Missing)
 			require.ErrorIs(t, status.Check(), migrations.ErrIncomplete)
 			what := "; run `dedupe migrate print --schema public | psql"
-			if strings.HasPrefix(want, "column") {
+			if want.Column != "" {
 				what = "; add columns by hand, as `dedupe migrate print --schema public` shows them"
 			}
-			require.ErrorContains(t, status.Check(), `schema "public" lacks `+want+what)
+			require.ErrorContains(t, status.Check(), `schema "public" lacks `+want.String()+what)
 			result, err := migrations.Up(t.Context(), b.url, migrations.Options{Schema: "public"})
 			require.EqualError(t, err, status.Check().Error(), "Up has nothing to do")
 			require.ErrorIs(t, err, migrations.ErrIncomplete)
 			require.Equal(t, migrations.Result{Schema: "public", From: 1, To: 1}, result)
 
 			b.requirePsqlFile(t, upFile)
-			if want == "column idempotency_records.failure" {
+			if want.Column == "failure" {
 				b.requireExec(t, `ALTER TABLE idempotency_records ADD COLUMN failure bytea`)
 			}
 			require.NoError(t, migrations.Check(t.Context(), b.url, migrations.Options{}))
@@ -70,8 +70,16 @@ func TestShape(t *testing.T) {
 	b.requireExec(t, `CREATE SCHEMA empty`)
 	missing, err := migrations.Missing(t.Context(), b.conn, "empty")
 	require.NoError(t, err)
-	require.Equal(t, requireValue[[]string](t, b, `SELECT array_agg('table ' || relname ORDER BY relname) FROM pg_class
-		WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> 'idempotency_schema_migrations'`), missing)
+	tables := make([]string, len(missing))
+	for i, p := range missing {
+		require.Empty(t, p.Column)
+		tables[i] = p.Table
+	}
+	require.Equal(t, requireValue[[]string](t, b, `SELECT array_agg(relname ORDER BY relname) FROM pg_class
+		WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> 'idempotency_schema_migrations'`), tables)
+	text, err := json.Marshal(migrations.Status{Missing: []migrations.Part{{Table: "a"}, {Table: "b", Column: "c"}}})
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"missing":["table a","column b.c"]`)
 
 	made := requireValue[[]string](t, b, `SELECT array_agg(table_name || '.' || column_name) FROM information_schema.columns
 		WHERE table_schema = 'public' AND table_name <> 'idempotency_schema_migrations'`)

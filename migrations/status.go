@@ -30,7 +30,7 @@ type Status struct {
 	Dirty bool `json:"dirty"`
 	// Missing lists tables and columns that are not there although Version says so: see
 	// [Missing]. Nothing is pending then, and Up does nothing about it but say so.
-	Missing []string `json:"missing,omitempty"`
+	Missing []Part `json:"missing,omitempty"`
 
 	given string // Options.Schema
 }

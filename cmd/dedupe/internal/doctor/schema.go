@@ -27,7 +27,7 @@ func checkSchema(ctx context.Context, e *exam) ([]string, error) {
 	case err != nil:
 		return nil, err
 	}
-	var missing []string
+	var missing []migrations.Part
 	err = e.within(ctx, func(tx pgx.Tx) error {
 		missing, err = migrations.Missing(ctx, tx, schema)
 		return err
@@ -44,7 +44,7 @@ func checkSchema(ctx context.Context, e *exam) ([]string, error) {
 		records: name("idempotency_records"), audit: name("idempotency_audit"),
 		maintenance: name("idempotency_maintenance"), server: name("idempotency_server"), version: name("idempotency_schema"),
 	}
-	if slices.ContainsFunc(missing, func(m string) bool { return m != "table idempotency_audit" }) {
+	if slices.ContainsFunc(missing, func(m migrations.Part) bool { return m != migrations.Part{Table: "idempotency_audit"} }) {
 		return findings, nil // what looks at the tables could not be made
 	}
 	e.tables = found
