@@ -75,7 +75,7 @@ func executions(tb testing.TB, calls int, f func(execute func(n int), forget fun
 	constant := activity.Policy{Fingerprint: func([]any) ([]byte, error) { return form, nil }}
 	records := &swapped{}
 	records.empty(tb)
-	i, err := activity.New(activity.Options{
+	i, err := activity.NewInterceptor(activity.Options{
 		Store: records, Logger: slog.New(slog.DiscardHandler),
 		Policies: map[string]activity.Policy{activity.AnyActivity: constant},
 	})

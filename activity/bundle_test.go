@@ -56,7 +56,7 @@ func setup(t *testing.T, change ...func(*activity.Options)) *bundle {
 	for _, c := range change {
 		c(&o)
 	}
-	i, err := activity.New(o)
+	i, err := activity.NewInterceptor(o)
 	require.NoError(t, err)
 	return &bundle{t: t, store: o.Store, interceptor: i, metrics: reader, log: discard{}}
 }

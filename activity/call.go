@@ -64,7 +64,7 @@ func identify(prefix string, info sdkactivity.Info, facts *wire.Facts, p Policy)
 			info.WorkflowExecution.RunID, info.ActivityID, nanos(info.ScheduledTime), typ)
 	case facts.BusinessKey != "":
 		c.source = telemetry.SourceBusiness
-		c.onOther = store.AnyExecution
+		c.onOther = store.AnyOther
 		c.origin.Lineage = lineageOf(info, facts)
 		c.name(prefix, kindBusiness, ns, typ, facts.BusinessKey) // of local calls too
 	default:

@@ -29,8 +29,8 @@ type Interceptor struct {
 	logged     onceOnly
 }
 
-// New returns an interceptor. Its error names the field that is wrong.
-func New(options Options) (*Interceptor, error) {
+// NewInterceptor returns an interceptor. Its error names the field that is wrong.
+func NewInterceptor(options Options) (*Interceptor, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}

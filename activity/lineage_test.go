@@ -52,7 +52,7 @@ func TestTheProviderKeyOfAnotherLineage(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		key := charge(t, b, first, errors.New("timeout"))
-		replaying, err := activity.New(activity.Options{Store: b.store, Policies: map[string]activity.Policy{
+		replaying, err := activity.NewInterceptor(activity.Options{Store: b.store, Policies: map[string]activity.Policy{
 			activity.AnyActivity: {OnOtherExecution: store.ReplayOther},
 		}})
 		require.NoError(t, err)

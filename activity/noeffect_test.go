@@ -48,7 +48,7 @@ func TestTheMarkOfNoEffectNeverReachesTemporal(t *testing.T) {
 func TestTheMarkOfNoEffectReachesWhoKeepsTheRecord(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	inner, err := activity.New(activity.Options{Store: b.store, Policies: map[string]activity.Policy{activity.AnyActivity: {}}})
+	inner, err := activity.NewInterceptor(activity.Options{Store: b.store, Policies: map[string]activity.Policy{activity.AnyActivity: {}}})
 	require.NoError(t, err)
 	facts := call(1)
 	env := b.envWith(&facts)

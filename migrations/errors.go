@@ -30,7 +30,7 @@ var (
 
 	// ErrLockTimeout means that [Options.LockTimeout] went by while another
 	// session held a lock: another migration, or one that uses the tables.
-	ErrLockTimeout = errors.New("dedupe: migrations: another session holds a lock that the migration needs")
+	ErrLockTimeout = errors.New("dedupe: another session holds a lock that the migration needs")
 )
 
 // newerSchema says what was found, what is known and what helps.

@@ -51,7 +51,7 @@ type Verdict struct {
 //	lease over or failed, effect possible; or held                takeover policy
 func Decide(found Record, r Reservation) Verdict {
 	v := Verdict{}
-	if r.OnOther != AnyExecution && found.Lineage != r.Lineage && !free(found) {
+	if r.OnOther != AnyOther && found.Lineage != r.Lineage && !free(found) {
 		if r.OnOther != ReplayOther {
 			return Verdict{Action: ActOther}
 		}

@@ -29,7 +29,7 @@ func meetings(visit func(meeting)) {
 		for _, policy := range []store.TakeoverPolicy{store.Reexecute, store.Refuse, store.Verify} {
 			each(16, func(bits int) {
 				for _, left := range []time.Duration{-time.Second, 0, 1} {
-					for _, other := range []store.OtherExecution{store.RefuseOther, store.ReplayOther, store.AnyExecution} {
+					for _, other := range []store.OtherExecution{store.RefuseOther, store.ReplayOther, store.AnyOther} {
 						for _, lineage := range []string{"first", "second"} {
 							for _, invocation := range [][2]string{{"a", "a"}, {"a", "b"}, {"", ""}} {
 								for _, hash := range []string{"h1", "h2", "h3"} {
@@ -56,7 +56,7 @@ func meetings(visit func(meeting)) {
 
 // The facts that the table speaks of, in its words.
 func (m meeting) other() bool {
-	return m.found.Lineage != m.asks.Lineage && m.asks.OnOther != store.AnyExecution
+	return m.found.Lineage != m.asks.Lineage && m.asks.OnOther != store.AnyOther
 }
 func (m meeting) harmless() bool {
 	f := m.found

@@ -13,9 +13,9 @@ var (
 	// number of tries did not get hold of it, and when a record was to be held
 	// that somebody is at work on. Try again later.
 	ErrContended = errors.New("dedupe: record is contended")
-	// ErrStoreFull appears when a bounded store holds only records that it may
+	// ErrFull appears when a bounded store holds only records that it may
 	// not drop. Nothing was reserved.
-	ErrStoreFull = errors.New("dedupe: store is full of live records")
+	ErrFull = errors.New("dedupe: store is full of live records")
 	// ErrRecordVersion appears when a record was written by a later release
 	// whose meaning this one does not know. The body does not run.
 	ErrRecordVersion = errors.New("dedupe: record has a version that this release does not know")

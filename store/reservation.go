@@ -15,8 +15,8 @@ const (
 	RefuseOther OtherExecution = "refuse"
 	// ReplayOther meets the record as if it were the call's own, flagged.
 	ReplayOther OtherExecution = "replay"
-	// AnyExecution does not compare lineages: the key alone is the operation.
-	AnyExecution OtherExecution = "any"
+	// AnyOther does not compare lineages: the key alone is the operation.
+	AnyOther OtherExecution = "any"
 )
 
 // MaxGeneration is the greatest generation that a record begins with: each release may

@@ -53,4 +53,4 @@ func otherHash(r *store.Record)         { r.Hash = "h2" }
 func noInvocation(r *store.Record)      { r.Invocation = "" }
 func otherArgs(r *store.Record)         { otherRun(r); otherHash(r) }
 func replayOther(r *store.Reservation)  { r.OnOther = store.ReplayOther }
-func anyExecution(r *store.Reservation) { r.OnOther = store.AnyExecution }
+func anyExecution(r *store.Reservation) { r.OnOther = store.AnyOther }

@@ -34,7 +34,7 @@ func NewInterceptor(options activity.Options) (*Interceptor, error) {
 			return nil, err
 		}
 	}
-	activities, err := activity.New(options)
+	activities, err := activity.NewInterceptor(options)
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func (p *Plugin) ConfigureWorker(_ context.Context, o worker.PluginConfigureWork
 		return nil
 	}
 	if p.activity == nil {
-		i, err := activity.New(p.options)
+		i, err := activity.NewInterceptor(p.options)
 		if err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func TestFullStore(t *testing.T) {
 		all := b.fill()
 		b.clock.Advance(30 * time.Minute) // leases are over, retention is not
 		_, err := b.reserve(reservation("new"))
-		require.ErrorIs(t, err, store.ErrStoreFull)
+		require.ErrorIs(t, err, store.ErrFull)
 		b.requireKept(all)
 	})
 
@@ -98,7 +98,7 @@ func TestFullStore(t *testing.T) {
 		require.True(t, found[0].Inserted)
 		b.requireKept([]store.Reservation{next})
 		_, err = b.reserve(reservation("new-2"), reservation("new-3"))
-		require.ErrorIs(t, err, store.ErrStoreFull, "there is room for one")
+		require.ErrorIs(t, err, store.ErrFull, "there is room for one")
 		_, err = b.reserve(reservation("new-2"))
 		require.NoError(t, err)
 		b.requireKept([]store.Reservation{next})
@@ -108,7 +108,7 @@ func TestFullStore(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		_, err := b.reserve(reservation("a"), reservation("b"), reservation("c"), reservation("d"))
-		require.ErrorIs(t, err, store.ErrStoreFull)
+		require.ErrorIs(t, err, store.ErrFull)
 		for _, key := range []string{"a", "b", "c", "d"} {
 			_, err := b.store.Get(t.Context(), key)
 			require.ErrorIs(t, err, store.ErrNotFound)
@@ -136,7 +136,7 @@ func TestFullStore(t *testing.T) {
 		all := b.fill(func(r *store.Reservation) { r.Policy = store.Refuse })
 		b.clock.Advance(24 * time.Hour)
 		_, err := b.reserve(reservation("new"))
-		require.ErrorIs(t, err, store.ErrStoreFull)
+		require.ErrorIs(t, err, store.ErrFull)
 		b.requireKept(all)
 	})
 }

@@ -58,7 +58,7 @@ func (s *Store) makeRoom(n int, asked []store.Reservation, now time.Time) error 
 		delete(s.rows, r.record.Key)
 	}
 	if dropped == nil {
-		return fmt.Errorf("%w: %d records", store.ErrStoreFull, len(s.rows))
+		return fmt.Errorf("%w: %d records", store.ErrFull, len(s.rows))
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ const defaultMaxRecords = 100_000
 type Options struct {
 	// MaxRecords bounds how many records are kept. When they are reached,
 	// records whose retention is over make room, as if evicted; if there are
-	// none, Reserve answers [store.ErrStoreFull]. Defaults to 100,000.
+	// none, Reserve answers [store.ErrFull]. Defaults to 100,000.
 	MaxRecords int
 	// Now is the store's clock. Defaults to time.Now.
 	Now func() time.Time

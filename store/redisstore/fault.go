@@ -59,7 +59,7 @@ func (s *Store) fault(ctx context.Context, name string, err error) error {
 	case errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &network):
 		f.text = fmt.Sprintf("%s: no answer within %v", name, s.options.CallTimeout)
 	case redis.HasErrorPrefix(err, "OOM") && !errors.As(err, &some):
-		f.kind = store.ErrStoreFull
+		f.kind = store.ErrFull
 	}
 	return f
 }

@@ -19,7 +19,7 @@ func TestMaxmemory(t *testing.T) {
 
 	t.Run("refuses new keys as a full store does, and says what to do", func(t *testing.T) {
 		_, err := b.store.Reserve(t.Context(), []store.Reservation{reservation("new")})
-		require.ErrorIs(t, err, store.ErrStoreFull)
+		require.ErrorIs(t, err, store.ErrFull)
 		require.ErrorContains(t, err, "maxmemory")
 		var answer redis.Error
 		require.ErrorAs(t, err, &answer)
@@ -29,7 +29,7 @@ func TestMaxmemory(t *testing.T) {
 	t.Run("says that nothing is known where other keys of the call were served", func(t *testing.T) {
 		_, err := b.store.Reserve(t.Context(), []store.Reservation{again(done), reservation("new")})
 		require.ErrorIs(t, err, store.ErrUnavailable)
-		require.NotErrorIs(t, err, store.ErrStoreFull)
+		require.NotErrorIs(t, err, store.ErrFull)
 	})
 	t.Run("still answers, renews, acquires and settles what is there", func(t *testing.T) {
 		require.Equal(t, store.ActReplay, claim(t, b.store, again(done)).Action)

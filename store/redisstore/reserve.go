@@ -8,7 +8,7 @@ import (
 )
 
 // Reserve inserts the records that are absent and answers the others, in one
-// round trip. At maxmemory it answers [store.ErrStoreFull] for a record that is
+// round trip. At maxmemory it answers [store.ErrFull] for a record that is
 // absent; of a call for many, others may then have been inserted, and it is
 // [store.ErrUnavailable].
 func (s *Store) Reserve(ctx context.Context, reservations []store.Reservation) ([]store.Found, error) {

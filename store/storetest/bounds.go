@@ -44,7 +44,7 @@ func (k *kit) requireFull(all []store.Reservation) {
 	fresh := k.reservation()
 	for _, call := range [][]store.Reservation{{fresh}, {again(all[0]), fresh}} {
 		_, err := k.Store.Reserve(k.ctx, call)
-		require.ErrorIs(k, err, store.ErrStoreFull)
+		require.ErrorIs(k, err, store.ErrFull)
 		k.requireMissing(fresh)
 	}
 	for _, b := range before {
@@ -91,5 +91,5 @@ func boundsRoom(k *kit) {
 	}
 	require.Equal(f, last.Token, f.get(last).Token)
 	_, err := f.Store.Reserve(f.ctx, []store.Reservation{f.reservation()})
-	require.ErrorIs(f, err, store.ErrStoreFull)
+	require.ErrorIs(f, err, store.ErrFull)
 }

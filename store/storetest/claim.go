@@ -105,9 +105,9 @@ func claimOther(k *kit) {
 	k.insert(r)
 	k.apply(r, store.Settlement{Outcome: store.OutcomeComplete, Result: []byte("paid")})
 	for on, want := range map[store.OtherExecution]store.Verdict{
-		store.RefuseOther:  {Action: store.ActOther},
-		store.ReplayOther:  {Action: store.ActReplay, Other: true},
-		store.AnyExecution: {Action: store.ActReplay},
+		store.RefuseOther: {Action: store.ActOther},
+		store.ReplayOther: {Action: store.ActReplay, Other: true},
+		store.AnyOther:    {Action: store.ActReplay},
 	} {
 		c := k.requireVerdict(want.Action, again(r, func(r *store.Reservation) {
 			r.Lineage, r.Invocation, r.OnOther = "second-run", "run-9/5/1", on
