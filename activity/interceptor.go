@@ -77,7 +77,7 @@ type inbound struct {
 func (a *inbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	info := sdkactivity.GetInfo(ctx)
 	policy, ok := a.i.options.policyFor(info.ActivityType.Name)
-	if !ok || executionFrom(ctx) != nil || sessionActivity(info.ActivityType.Name) {
+	if !ok || executionFrom(ctx) != nil || wire.OfSession(info.ActivityType.Name) {
 		return a.pass(ctx, in)
 	}
 	if info.IsLocalActivity && a.i.options.nameless(info.ActivityType.Name) {
@@ -241,10 +241,4 @@ func (i *Interceptor) warnOnce(ctx context.Context, message, activityType string
 	if i.logged.first(loggedOnce{message, activityType}) {
 		sdkactivity.GetLogger(ctx).Warn(message, append([]any{"ActivityType", activityType}, more()...)...)
 	}
-}
-
-// sessionActivity tells whether an activity belongs to the SDK's session framework.
-// One of them lives as long as its session.
-func sessionActivity(name string) bool {
-	return name == "internalSessionCreationActivity" || name == "internalSessionCompletionActivity"
 }

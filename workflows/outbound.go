@@ -3,6 +3,8 @@ package workflows
 import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/wire"
 )
 
 // outbound writes the header of every call.
@@ -14,7 +16,7 @@ type outbound struct {
 
 // ExecuteActivity numbers a regular activity.
 func (o *outbound) ExecuteActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
-	if !ofSession(activityType) && !o.run.stamped(ctx) {
+	if !wire.OfSession(activityType) && !o.run.stamped(ctx) {
 		ctx = o.run.stamp(ctx, o.run.activity(ctx, activityType, args))
 	}
 	call := o.Next.ExecuteActivity(ctx, activityType, args...)
@@ -44,11 +46,4 @@ func (o *outbound) ExecuteChildWorkflow(ctx workflow.Context, childType string, 
 	call := o.Next.ExecuteChildWorkflow(ctx, childType, args...)
 	o.run.made(ctx, call, false)
 	return call
-}
-
-// ofSession tells whether an activity belongs to the SDK's session framework.
-// Those hold a place on one worker for as long as a session lasts: a result of
-// the past would be of no use to anybody.
-func ofSession(activityType string) bool {
-	return activityType == "internalSessionCreationActivity" || activityType == "internalSessionCompletionActivity"
 }
