@@ -6,17 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"strings"
 	"time"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/pgurl"
 )
 
 // AllSteps means every migration there is, as [Options.Steps].
 const AllSteps = math.MaxInt32
 
 const (
-	// maxIdentifier is the length at which Postgres cuts names, silently.
-	maxIdentifier = 63
-
 	defaultConnectTimeout = 10 * time.Second
 	defaultLockTimeout    = time.Minute
 )
@@ -55,19 +53,16 @@ func (o Options) validate() error {
 	fault := func(field, text string) error {
 		return fmt.Errorf("dedupe: migrations: Options.%s: %s", field, text)
 	}
+	if text := pgurl.SchemaFault(o.Schema); text != "" {
+		return fault("Schema", text)
+	}
 	switch {
-	case len(o.Schema) > maxIdentifier:
-		return fault("Schema", fmt.Sprintf("%d bytes long, Postgres keeps %d", len(o.Schema), maxIdentifier))
-	case strings.ContainsRune(o.Schema, 0):
-		return fault("Schema", "contains a zero byte")
-	case strings.HasPrefix(o.Schema, "pg_"):
-		return fault("Schema", "names that begin with pg_ are reserved by Postgres")
 	case o.Steps < 0:
-		return fault("Steps", "negative; Up and Down give the direction")
+		return fmt.Errorf("dedupe: migrations: Options.Steps is negative: %d; Up and Down give the direction", o.Steps)
 	case o.ConnectTimeout < 0:
-		return fault("ConnectTimeout", "negative")
+		return fmt.Errorf("dedupe: migrations: Options.ConnectTimeout is negative: %v", o.ConnectTimeout)
 	case o.LockTimeout < 0:
-		return fault("LockTimeout", "negative")
+		return fmt.Errorf("dedupe: migrations: Options.LockTimeout is negative: %v", o.LockTimeout)
 	case o.LockTimeout > 0 && o.LockTimeout < time.Millisecond:
 		return fault("LockTimeout", "below one millisecond, which Postgres would take as no limit")
 	case o.LockTimeout > math.MaxInt32*time.Millisecond:

@@ -1,6 +1,6 @@
-// Package pgurl reads the database URLs that people give to programs, and says
-// what is wrong with one without showing any part of its password. It must not
-// connect, nor know what the database is for.
+// Package pgurl reads the database URLs and the names of schemas that people give to
+// programs, and says what is wrong with one, without showing any part of a URL's
+// password. It must not connect, nor know what the database is for.
 package pgurl
 
 import (

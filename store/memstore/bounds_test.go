@@ -147,7 +147,7 @@ func TestOptions(t *testing.T) {
 	t.Run("a negative bound is refused by name", func(t *testing.T) {
 		t.Parallel()
 		_, err := memstore.New(memstore.Options{MaxRecords: -1})
-		require.ErrorContains(t, err, "MaxRecords")
+		require.ErrorContains(t, err, "dedupe: memstore: Options.MaxRecords is negative: -1")
 	})
 
 	t.Run("the default clock is the one of the bubble it runs in", func(t *testing.T) {

@@ -33,7 +33,7 @@ type Options struct {
 
 func (o Options) validate() error {
 	if o.MaxRecords < 0 {
-		return fmt.Errorf("dedupe: memstore: MaxRecords is %d, want a positive number, or 0 for %d", o.MaxRecords, defaultMaxRecords)
+		return fmt.Errorf("dedupe: memstore: Options.MaxRecords is negative: %d", o.MaxRecords)
 	}
 	return nil
 }

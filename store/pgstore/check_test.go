@@ -50,14 +50,15 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		requireRefused(t, &pgx.Conn{}, pgstore.Options{}, nil, "one goroutine at a time")
 	})
 	for field, options := range map[string]pgstore.Options{
-		"Schema: 64 bytes":          {Schema: strings.Repeat("x", 64)},
-		"Schema: must":              {Schema: "a\x00"},
-		"BatchSize: -1":             {BatchSize: -1},
-		"BatchSize: 10001":          {BatchSize: 10_001},
-		"BatchesInFlight: -1":       {BatchesInFlight: -1},
-		"BatchesInFlight: 65":       {BatchesInFlight: 65},
-		"CallTimeout: negative":     {CallTimeout: -1},
-		"CallTimeout: below one mi": {CallTimeout: time.Microsecond},
+		"Schema: 64 bytes":              {Schema: strings.Repeat("x", 64)},
+		"Schema: must":                  {Schema: "a\x00"},
+		"Schema: names that begin":      {Schema: "pg_temp"},
+		"BatchSize: -1":                 {BatchSize: -1},
+		"BatchSize: 10001":              {BatchSize: 10_001},
+		"BatchesInFlight: -1":           {BatchesInFlight: -1},
+		"BatchesInFlight: 65":           {BatchesInFlight: 65},
+		"CallTimeout is negative: -1ns": {CallTimeout: -1},
+		"CallTimeout: below one mi":     {CallTimeout: time.Microsecond},
 	} {
 		t.Run("the option "+field, func(t *testing.T) {
 			t.Parallel()

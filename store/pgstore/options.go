@@ -3,17 +3,14 @@ package pgstore
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/pgurl"
 )
 
 const (
-	// maxIdentifier is the length at which Postgres cuts names, silently.
-	maxIdentifier = 63
-
 	recordsTable           = "idempotency_records"
 	auditTable             = "idempotency_audit"
 	maintenanceTable       = "idempotency_maintenance"
@@ -67,13 +64,12 @@ func (o Options) validate() error {
 	fault := func(field, text string) error {
 		return fmt.Errorf("dedupe: pgstore: Options.%s: %s", field, text)
 	}
+	if text := pgurl.SchemaFault(o.Schema); text != "" {
+		return fault("Schema", text)
+	}
 	switch {
-	case len(o.Schema) > maxIdentifier:
-		return fault("Schema", fmt.Sprintf("%d bytes long, Postgres keeps %d", len(o.Schema), maxIdentifier))
-	case !utf8.ValidString(o.Schema) || strings.ContainsRune(o.Schema, 0):
-		return fault("Schema", "must be UTF-8 without zero bytes")
 	case o.CallTimeout < 0:
-		return fault("CallTimeout", "negative")
+		return fmt.Errorf("dedupe: pgstore: Options.CallTimeout is negative: %v", o.CallTimeout)
 	case o.BatchSize < 0 || o.BatchSize > maxBatchSize:
 		return fault("BatchSize", fmt.Sprintf("%d, want 1 to %d, or 0 for the default", o.BatchSize, maxBatchSize))
 	case o.BatchesInFlight < 0 || o.BatchesInFlight > maxBatchesInFlight:

@@ -55,10 +55,10 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		requireRefused(t, ring, redisstore.Options{}, nil, "*redis.Ring")
 	})
 	for text, options := range map[string]redisstore.Options{
-		"KeyPrefix: 65 bytes":         {KeyPrefix: strings.Repeat("x", 65)},
-		"KeyPrefix: has braces":       {KeyPrefix: "{a}"},
-		"CallTimeout: negative":       {CallTimeout: -1},
-		"CallTimeout: below one mill": {CallTimeout: time.Microsecond},
+		"KeyPrefix: 65 bytes":           {KeyPrefix: strings.Repeat("x", 65)},
+		"KeyPrefix: has braces":         {KeyPrefix: "{a}"},
+		"CallTimeout is negative: -1ns": {CallTimeout: -1},
+		"CallTimeout: below one mill":   {CallTimeout: time.Microsecond},
 	} {
 		t.Run("the option "+text, func(t *testing.T) {
 			t.Parallel()

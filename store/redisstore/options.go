@@ -49,7 +49,7 @@ func (o Options) validate() error {
 	case strings.ContainsAny(o.KeyPrefix, "{}"):
 		return fault("KeyPrefix", "has braces, which would put all records on one node of a cluster")
 	case o.CallTimeout < 0:
-		return fault("CallTimeout", "negative")
+		return fmt.Errorf("dedupe: redisstore: Options.CallTimeout is negative: %v", o.CallTimeout)
 	case o.CallTimeout > 0 && o.CallTimeout < time.Millisecond:
 		return fault("CallTimeout", "below one millisecond; no call could be answered")
 	}

@@ -17,16 +17,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/seed5aa7bdf6/temporal-dedupe/internal/pgurl"
 	"github.com/seed5aa7bdf6/temporal-dedupe/internal/remedy"
 	"github.com/seed5aa7bdf6/temporal-dedupe/worker/config"
 )
-
-// maxIdentifier is the length at which Postgres cuts names, silently.
-const maxIdentifier = 63
 
 // Options say what to look at, and from where on a value is a finding.
 type Options struct {
@@ -84,10 +81,8 @@ func (o Options) validate() error {
 	switch {
 	case o.DatabaseURL == "":
 		return errors.New("dedupe: doctor: Options.DatabaseURL is empty")
-	case len(o.Schema) > maxIdentifier:
-		return fmt.Errorf("dedupe: doctor: Options.Schema: %d bytes long, Postgres keeps %d", len(o.Schema), maxIdentifier)
-	case !utf8.ValidString(o.Schema) || strings.ContainsRune(o.Schema, 0):
-		return errors.New("dedupe: doctor: Options.Schema: must be UTF-8 without zero bytes")
+	case pgurl.SchemaFault(o.Schema) != "":
+		return fmt.Errorf("dedupe: doctor: Options.Schema: %s", pgurl.SchemaFault(o.Schema))
 	case o.MaxBytes < 0:
 		return fmt.Errorf("dedupe: doctor: Options.MaxBytes is negative: %d", o.MaxBytes)
 	case o.SampleBytes < 0:
