@@ -87,7 +87,7 @@ func TestWaiting(t *testing.T) {
 		_, err := migrations.Up(t.Context(), b.url, migrations.Options{LockTimeout: 100 * time.Millisecond})
 		require.ErrorIs(t, err, migrations.ErrLockTimeout)
 		require.ErrorContains(t, err, "failed and was rolled back; the schema has version 0")
-		require.Equal(t, 1, strings.Count(err.Error(), "dedupe: migrations: "), err)
+		require.Equal(t, 1, strings.Count(err.Error(), "dedupe: "), err)
 	})
 
 	t.Run("for another migration ends with LockTimeout", func(t *testing.T) {
