@@ -105,18 +105,18 @@ func TestConditions(t *testing.T) {
 			doctor.Options{}, map[string]string{"synchronous-commit": "synchronous_commit is off"},
 		}, {
 			"an evictor that stopped", statements(strings.ReplaceAll(swept, "%", "2h")),
-			doctor.Options{}, map[string]string{"sweep": "the last eviction ended 2h0m0s ago"},
+			doctor.Options{}, map[string]string{"sweep": "the last eviction ended 2h0m"},
 		}, {
 			"an evictor that ran", statements(strings.ReplaceAll(swept, "%", "50 min")),
 			doctor.Options{}, nil,
 		}, {
 			"an evictor that never ran", record(`created_at = now() - interval '2h'`, store.Reexecute),
-			doctor.Options{}, map[string]string{"sweep": "no eviction has ever ended, and the oldest record is 2h0m0s old"},
+			doctor.Options{}, map[string]string{"sweep": "no eviction has ever ended, and the oldest record is 2h0m"},
 		}, {
 			"a record that nobody evicts",
 			record(`created_at = now() - interval '9h', expires_at = now() - interval '3h', status = 'completed'`, store.Reexecute),
 			doctor.Options{MaxSweepAge: 2 * time.Hour},
-			map[string]string{"sweep": "no eviction has ever ended", "expired": "kept 3h0m0s beyond its retention"},
+			map[string]string{"sweep": "no eviction has ever ended", "expired": "kept 3h0m"},
 		}, {
 			"a table without autovacuum", statements(`ALTER TABLE idempotency_records SET (autovacuum_enabled = off)`),
 			doctor.Options{}, map[string]string{"autovacuum": "autovacuum_enabled is off on idempotency_records"},
